@@ -1,0 +1,1 @@
+"""Train a small translation Transformer and watch its attention being learned."""

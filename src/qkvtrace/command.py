@@ -1,0 +1,118 @@
+"""What every script's `main` shares: compose the settings, say errors in one line, exit statuses."""
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from qkvtrace.errors import Interrupted, UserError
+from qkvtrace.runs.folder import stored_config
+from qkvtrace.settings import Settings, from_config
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+CHANGEABLE = (
+    "training.epochs",
+    "training.steps",
+    "training.device",
+    "training.checkpoint_every",
+    "snapshots.epochs",
+    "snapshots.every",
+    "snapshots.tensorboard",
+)
+
+OmegaConf.register_new_resolver(
+    "first", lambda *values: next(value for value in values if value is not None)
+)
+
+
+def command(config_name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], None]]:
+    """Make a script's main function from `main(config)`, with `configs/<config_name>.yaml`.
+
+    A UserError, a wrong override or a full disk ends the process with one line on stderr and
+    status 1, Ctrl-C with 130, and an `Interrupted` with its own status. With HYDRA_FULL_ERROR=1
+    they show their tracebacks instead.
+    """
+
+    def decorate(main: Callable[[DictConfig], Any]) -> Callable[[], None]:
+        def task(config: DictConfig) -> Any:
+            try:
+                return main(config)
+            except Exception:
+                with suppress(OSError, ValueError):  # Hydra made a folder; keep it only if used.
+                    Path(HydraConfig.get().runtime.output_dir).rmdir()
+                raise
+
+        def run() -> None:
+            wanted = os.environ.get("HYDRA_FULL_ERROR") == "1"
+            os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, and we do the telling.
+            try:
+                hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=config_name)(
+                    task
+                )()
+            except Interrupted as stop:
+                _leave(str(stop), stop.exit_status)
+            except KeyboardInterrupt:
+                _leave("interrupted", 130)
+            except (UserError, HydraException, OmegaConfBaseException, OSError) as error:
+                if wanted:
+                    raise
+                _leave(_sentence(error), 1)
+
+        return run
+
+    return decorate
+
+
+def train_settings(config: DictConfig) -> Settings:
+    """What to train: the composed settings, or with `resume` those of the run that goes on.
+
+    A resumed run keeps its own settings; the command line may change those in CHANGEABLE alone,
+    since with others it would not be the same training any more. Raises UserError.
+    """
+    if config.resume is None:
+        return from_config(Settings, plain(config))
+    stored = stored_config(Path(config.resume))
+    for override in HydraConfig.get().overrides.task:
+        key = override.partition("=")[0]
+        if key == "resume":
+            continue
+        if key not in CHANGEABLE:
+            raise UserError(
+                f"{key}: a resumed run keeps its settings; expected one of "
+                f"{', '.join(CHANGEABLE)}"
+            )
+        group, name = key.split(".")
+        stored[group][name] = plain(config)[group][name]
+    return from_config(Settings, stored)
+
+
+def plain(config: DictConfig) -> dict[str, Any]:
+    """A composed configuration as nested dicts and lists."""
+    container: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
+    return container
+
+
+def _leave(message: str, status: int) -> None:
+    print(message, file=sys.stderr)
+    sys.exit(status)
+
+
+def _sentence(error: Exception) -> str:
+    """One line for a person: what was expected, what was found and where."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror}{where}"
+    unknown = re.search(r"Could not override '([^']+)'", str(error))
+    if unknown:
+        return f"{unknown[1]}: no such setting; --cfg job, in ARGS, shows all"
+    lines = [line.strip() for line in str(error).splitlines()]
+    return " ".join(line for line in lines if line and "HYDRA_FULL_ERROR" not in line)

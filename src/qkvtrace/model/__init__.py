@@ -1,0 +1,1 @@
+"""The network, read from top to bottom: transformer, layers, attention, taps."""

@@ -1,0 +1,38 @@
+"""metrics.jsonl: one JSON object an epoch."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from qkvtrace.runs import files
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metrics:
+    """What an epoch came to, in nats a target token.
+
+    train_loss is the objective as it was trained (dropout and label smoothing included),
+    valid_loss plain cross-entropy in eval mode, valid_ppl its exponential.
+    """
+
+    epoch: int
+    step: int
+    train_loss: float
+    valid_loss: float
+    valid_ppl: float
+    exact_match: float
+    learning_rate: float
+    tokens_per_second: float
+    seconds: float
+
+
+def read_metrics(path: Path) -> list[Metrics]:
+    """The epochs so far, oldest first; none if the file is not there yet."""
+    if not path.exists():
+        return []
+    return [Metrics(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def write_metrics(path: Path, epochs: list[Metrics]) -> None:
+    """Replace the file as a whole: a few hundred short lines, and never half of one."""
+    files.write_text(path, "".join(json.dumps(asdict(metrics)) + "\n" for metrics in epochs))

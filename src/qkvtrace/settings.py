@@ -1,0 +1,268 @@
+"""The whole configuration, as frozen dataclasses that are validated once.
+
+Hydra composes `configs/`, whose comments say what each key means; `from_config` turns the result
+into these classes. The defaults live in `configs/` alone. Nothing else in the package sees Hydra.
+"""
+
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal, TypeVar
+
+from qkvtrace.errors import UserError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSettings:
+    """Where the sentence pairs come from and how they become tokens."""
+
+    name: str
+    folder: str | None
+    train: str | tuple[str, ...]
+    valid: str | tuple[str, ...] | None
+    test: str | tuple[str, ...] | None
+    source_language: str
+    target_language: str
+    lowercase: bool
+    min_frequency: int
+    max_length: int | None
+    probes: tuple[str, ...] | None
+
+    def __post_init__(self) -> None:
+        at_least("data.min_frequency", self.min_frequency, 1)
+        if self.max_length is not None:
+            at_least("data.max_length", self.max_length, 1)
+        for split in ("train", "valid", "test"):
+            value = getattr(self, split)
+            if isinstance(value, tuple) and len(value) != 2:
+                raise UserError(
+                    f"data.{split}: expected one TSV file or a list of two parallel files, "
+                    f"found a list of {len(value)}"
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """The network's shape."""
+
+    layers: int
+    heads: int
+    width: int
+    feed_forward: int
+    dropout: float
+    norm: Literal["post", "pre"]
+    positions: Literal["learned", "sinusoidal", "none"]
+    max_positions: int
+    tied_embeddings: bool
+    scaled_scores: bool
+    attention: Literal["auto", "explicit", "fused"]
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "heads", "width", "feed_forward"):
+            at_least(f"model.{name}", getattr(self, name), 1)
+        at_least("model.max_positions", self.max_positions, 2)
+        if not 0 <= self.dropout < 1:
+            raise UserError(f"model.dropout: expected 0 <= dropout < 1, found {self.dropout}")
+        if self.width % self.heads:
+            raise UserError(
+                f"model.width: expected a multiple of model.heads = {self.heads}, "
+                f"found {self.width}"
+            )
+        if self.positions == "sinusoidal" and self.width % 2:
+            raise UserError(
+                f"model.width: expected an even width for sinusoidal positions, found {self.width}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings:
+    """How the network is trained."""
+
+    epochs: int
+    steps: int | None
+    seed: int
+    device: Literal["auto", "cpu", "cuda"]
+    batch_size: int
+    optimizer: Literal["adam", "adamw"]
+    learning_rate: float
+    betas: tuple[float, ...]
+    weight_decay: float
+    schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"]
+    warmup_steps: int
+    label_smoothing: float
+    clip_norm: float | None
+    checkpoint_every: int
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "checkpoint_every"):
+            at_least(f"training.{name}", getattr(self, name), 1)
+        for name in ("warmup_steps", "seed"):
+            at_least(f"training.{name}", getattr(self, name), 0)
+        if self.steps is not None:
+            at_least("training.steps", self.steps, 1)
+        for name in ("learning_rate", "weight_decay"):
+            at_least(f"training.{name}", getattr(self, name), 0)
+        if self.clip_norm is not None and self.clip_norm <= 0:
+            raise UserError(
+                f"training.clip_norm: expected a number above 0 or null, found {self.clip_norm}"
+            )
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise UserError(
+                f"training.betas: expected two numbers from 0 to below 1, found {list(self.betas)}"
+            )
+        if not 0 <= self.label_smoothing < 1:
+            raise UserError(
+                "training.label_smoothing: expected 0 <= label_smoothing < 1, "
+                f"found {self.label_smoothing}"
+            )
+        if self.schedule == "inverse_sqrt" and self.warmup_steps == 0:
+            raise UserError(
+                "training.warmup_steps: expected at least 1 for schedule inverse_sqrt, found 0"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotSettings:
+    """Which epochs are looked at."""
+
+    epochs: tuple[int, ...] | None
+    every: int
+    tensorboard: bool
+
+    def __post_init__(self) -> None:
+        at_least("snapshots.every", self.every, 0)
+        for epoch in self.epochs or ():
+            at_least("snapshots.epochs", epoch, 0)
+
+    def shown(self, last_epoch: int) -> list[int]:
+        """The epochs that TensorBoard shows, ascending; 0 is the untrained model.
+
+        Raises UserError if an epoch lies beyond the last one that is trained.
+        """
+        if self.epochs is None:
+            return sorted({0, 1, (last_epoch + 1) // 2, last_epoch})
+        beyond = [epoch for epoch in self.epochs if epoch > last_epoch]
+        if beyond:
+            raise UserError(
+                f"snapshots.epochs: expected epochs from 0 to the last, {last_epoch}, "
+                f"found {', '.join(map(str, beyond))}"
+            )
+        return sorted(set(self.epochs))
+
+    def stored(self, last_epoch: int) -> list[int]:
+        """The epochs that are recorded: those shown, and every nth."""
+        every = range(0, last_epoch + 1, self.every) if self.every else ()
+        return sorted({*self.shown(last_epoch), *every})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything a training run is made from; its copy lies in the run's `.hydra/`."""
+
+    data: DataSettings
+    model: ModelSettings
+    training: TrainingSettings
+    snapshots: SnapshotSettings
+    outputs: str
+    resume: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareSettings:
+    """Which corpus is prepared, and where it is kept."""
+
+    data: DataSettings
+    outputs: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslateSettings:
+    """Which run translates, and how much it tells."""
+
+    run: str
+    checkpoint: Literal["best", "latest"]
+    file: str | None
+    batch_size: int
+    max_length: int | None
+    details: bool
+    candidates: int
+    device: Literal["auto", "cpu", "cuda"]
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "candidates"):
+            at_least(name, getattr(self, name), 1)
+        if self.max_length is not None:
+            at_least("max_length", self.max_length, 1)
+
+
+def at_least(name: str, value: float, least: int) -> None:
+    """Raise UserError unless value >= least; also refuses NaN."""
+    if not value >= least:
+        raise UserError(f"{name}: expected {least} or more, found {value}")
+
+
+def from_config(kind: type[T], config: Mapping[str, Any]) -> T:
+    """Build the frozen dataclass `kind` from plain nested dicts, as Hydra composes them.
+
+    Keys that `kind` does not have (another command's) are an error, as are missing keys and wrong
+    types. Raises UserError naming the key, what it should hold and what it holds.
+    """
+    return typing.cast(T, _value("", kind, config))
+
+
+def _value(key: str, kind: Any, value: Any) -> Any:
+    if is_dataclass(kind) and isinstance(kind, type):
+        return _dataclass(key, kind, value)
+    choices = typing.get_args(kind)
+    if typing.get_origin(kind) is types.UnionType:
+        for choice in choices:
+            if _fits(choice, value):
+                return _value(key, choice, value)
+    elif _fits(kind, value):
+        if typing.get_origin(kind) is tuple:
+            return tuple(_value(key, choices[0], item) for item in value)
+        return float(value) if kind is float else value
+    raise UserError(f"{key}: expected {_described(kind)}, found {value!r}")
+
+
+def _dataclass(key: str, kind: type, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise UserError(f"{key}: expected a group of settings, found {value!r}")
+    prefix = f"{key}." if key else ""
+    hints = typing.get_type_hints(kind)
+    names = [field.name for field in fields(kind)]
+    unknown = [name for name in value if name not in names]
+    if unknown:
+        raise UserError(f"{prefix}{unknown[0]}: no such setting; there are {', '.join(names)}")
+    missing = [name for name in names if value.get(name, "???") == "???"]
+    if missing:
+        raise UserError(f"{prefix}{missing[0]}: expected a value, found none")
+    return kind(**{name: _value(prefix + name, hints[name], value[name]) for name in names})
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    origin = typing.get_origin(kind)
+    if origin is Literal:
+        return value in typing.get_args(kind)
+    if origin is tuple:
+        return isinstance(value, Sequence) and not isinstance(value, str)
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, kind)
+
+
+def _described(kind: Any) -> str:
+    origin = typing.get_origin(kind)
+    if origin is Literal:
+        return "one of " + ", ".join(map(str, typing.get_args(kind)))
+    if origin is types.UnionType:
+        return " or ".join(_described(choice) for choice in typing.get_args(kind))
+    if origin is tuple:
+        return f"a list ({_described(typing.get_args(kind)[0])} each)"
+    names = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+    return names.get(kind, "null")

@@ -1,0 +1,1 @@
+"""What is seen inside the model while it learns, and kept."""

@@ -1,0 +1,90 @@
+"""Probes: the sentences that pass through the model again and again, and what is seen of them."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from qkvtrace.corpus.batches import pad
+from qkvtrace.corpus.prepared import Corpus
+from qkvtrace.corpus.vocabulary import SPECIALS, Vocabulary
+from qkvtrace.model.transformer import Transformer
+from qkvtrace.snapshots.recording import recording
+from qkvtrace.translation.search import greedy
+
+SOS, EOS = SPECIALS[2], SPECIALS[3]
+DEFAULT_COUNT = 12
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A sentence to look at, and its translation where the corpus has one."""
+
+    source: list[str]
+    reference: list[str] | None
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A probe at one epoch. Positions of recorded vectors are those of these token lists."""
+
+    source: list[str]  # <sos> ... <eos>
+    target: list[str]  # <sos> ...: what the decoder was given
+    translation: list[str]  # the model's own, greedy
+    reference: list[str] | None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What passed every tap at one epoch; 0 is the untrained model.
+
+    The first axis of each value is the sentence. Axes over positions are as long as the longest
+    sentence; what lies beyond a sentence's own tokens is padding's, and means nothing.
+    """
+
+    epoch: int
+    step: int
+    sentences: list[Sentence]
+    values: dict[str, Tensor]
+
+
+def probes(corpus: Corpus) -> tuple[list[Probe], list[str]]:
+    """The probes of a corpus, and those sentences that were left out for an unknown word.
+
+    They are the ones that its settings name, or else the first of its validation split.
+    """
+    references = corpus.references()
+    known = [tokens for tokens in corpus.probes if not corpus.source.unknown(tokens)]
+    left_out = [" ".join(tokens) for tokens in corpus.probes if tokens not in known]
+    sources = known or [source for source, _ in corpus.splits["valid"][:DEFAULT_COUNT]]
+    return [Probe(source, references.get(tuple(source))) for source in sources], left_out
+
+
+def observe(
+    model: Transformer,
+    probes: list[Probe],
+    source: Vocabulary,
+    target: Vocabulary,
+    epoch: int,
+    step: int,
+) -> Snapshot:
+    """Translate the probes, then record every tap while the decoder is given each reference.
+
+    A probe without a reference is given its own translation. The model is left as it was.
+    """
+    device = next(model.parameters()).device
+    sources = pad([source.ids(probe.source) for probe in probes]).to(device)
+    translations = [target.words(ids) for ids in greedy(model, sources).ids.tolist()]
+    given = [
+        probe.reference or translation
+        for probe, translation in zip(probes, translations, strict=True)
+    ]
+    targets = pad([target.ids(words)[:-1] for words in given]).to(device)
+    with recording(model, "*") as record:
+        model(sources, targets)
+    sentences = [
+        Sentence(
+            [SOS, *probe.source, EOS], [SOS, *words], translation, probe.reference
+        )
+        for probe, words, translation in zip(probes, given, translations, strict=True)
+    ]
+    return Snapshot(epoch, step, sentences, {name: values[0] for name, values in record.items()})

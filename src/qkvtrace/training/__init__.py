@@ -1,0 +1,1 @@
+"""Training: the objective, the schedule, the optimiser's step and the loop over epochs."""

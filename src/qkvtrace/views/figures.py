@@ -1,0 +1,158 @@
+"""Attention as pictures: small multiples of heat maps, tokens on the axes.
+
+Drawn with Pillow. The same pictures by matplotlib take ten times as long, more than the training
+of the default corpus. One colour scale everywhere, from white (0) to dark blue (1): it reads the
+same in grey and to every kind of colour vision.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from qkvtrace.snapshots.probes import Snapshot
+from qkvtrace.snapshots.sites import Site
+
+Pixels = NDArray[np.uint8]  # (height, width, 3), RGB
+
+INK, QUIET, PAPER = (28, 32, 38), (98, 106, 117), (255, 255, 255)
+DARK_BLUE = (8, 48, 107)
+CELL = 24  # pixels a token
+MARGIN = 24
+TITLE, LABEL = 22, 14  # font sizes in pixels
+COLUMNS = 5
+MOST_PANELS = 20
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One heat map: weights (queries, keys) in 0 ... 1, and what stands at its sides."""
+
+    title: str
+    queries: Sequence[str]
+    keys: Sequence[str]
+    weights: NDArray[np.float32]
+
+
+def attention_figure(snapshot: Snapshot, site: Site, layer: int, head: int) -> Pixels:
+    """The weights of one head for each sentence of a snapshot, at most MOST_PANELS of them."""
+    weights = snapshot.values[site.tap(layer, "weights")][:, head].numpy()
+    panels = []
+    for index, sentence in enumerate(snapshot.sentences[:MOST_PANELS]):
+        queries, keys = site.tokens(sentence, "query"), site.tokens(sentence, "key")
+        title = f"{index + 1}) {' '.join(sentence.source[1:-1])}"
+        panels.append(Panel(title, queries, keys, weights[index, : len(queries), : len(keys)]))
+    title = f"{site.title}, layer {layer}, head {head}, epoch {snapshot.epoch}"
+    return small_multiples(title, panels, columns=COLUMNS)
+
+
+def attention_over_epochs(
+    snapshots: Sequence[Snapshot], sites: Sequence[Site], *, sentence: int, layer: int, head: int
+) -> Pixels:
+    """The weights of one head for one sentence: a row for each site, a column for each snapshot."""
+    panels = []
+    for site in sites:
+        for snapshot in snapshots:
+            probe = snapshot.sentences[sentence]
+            queries, keys = site.tokens(probe, "query"), site.tokens(probe, "key")
+            weights = snapshot.values[site.tap(layer, "weights")][sentence, head].numpy()
+            panels.append(
+                Panel(
+                    f"{site.title}, epoch {snapshot.epoch}",
+                    queries,
+                    keys,
+                    weights[: len(queries), : len(keys)],
+                )
+            )
+    words = " ".join(snapshots[0].sentences[sentence].source[1:-1])
+    return small_multiples(f"Attention being learned: “{words}”", panels, columns=len(snapshots))
+
+
+def small_multiples(title: str, panels: Sequence[Panel], *, columns: int) -> Pixels:
+    """Panels in a grid under a title and the colour scale."""
+    columns = min(columns, len(panels))
+    left = max(_width(token, LABEL) for panel in panels for token in panel.queries) + 8
+    top = max(_width(token, LABEL) for panel in panels for token in panel.keys) + 8
+    widest = max(
+        max(left + len(panel.keys) * CELL, _width(panel.title, LABEL)) for panel in panels
+    )
+    tallest = max(len(panel.queries) for panel in panels) * CELL
+    step_x, step_y = widest + MARGIN, LABEL + 12 + top + tallest + MARGIN
+    rows = -(-len(panels) // columns)
+    header = 92
+    width = max(MARGIN + columns * step_x, MARGIN * 2 + _width(title, TITLE) + 260)
+    picture = Image.new("RGB", (width, header + rows * step_y), PAPER)
+    _draw_header(picture, title)
+    for index, panel in enumerate(panels):
+        x = MARGIN + index % columns * step_x
+        y = header + index // columns * step_y
+        _draw_panel(picture, panel, x, y, left, top)
+    return np.asarray(picture)
+
+
+def _draw_header(picture: Image.Image, title: str) -> None:
+    draw = ImageDraw.Draw(picture)
+    draw.text((MARGIN, 16), title, INK, _font(TITLE))
+    explanation = "Row: the word that attends. Column: what it attends to. A row sums to 1."
+    draw.text((MARGIN, 50), explanation, QUIET, _font(LABEL))
+    scale = _colours(np.linspace(0, 1, 160, dtype=np.float32)[None].repeat(16, axis=0))
+    x = picture.width - MARGIN - 160
+    picture.paste(Image.fromarray(scale), (x, 18))
+    draw.rectangle((x, 18, x + 159, 33), outline=QUIET)
+    draw.text((x, 38), "0", QUIET, _font(LABEL))
+    draw.text((x + 80, 38), "weight", QUIET, _font(LABEL), anchor="ma")
+    draw.text((x + 160, 38), "1", QUIET, _font(LABEL), anchor="ra")
+
+
+def _draw_panel(
+    picture: Image.Image, panel: Panel, x: int, y: int, left: int, top: int
+) -> None:
+    draw = ImageDraw.Draw(picture)
+    draw.text((x, y), panel.title, INK, _font(LABEL))
+    x, y = x + left, y + LABEL + 12 + top
+    cells = Image.fromarray(_colours(panel.weights))
+    right, bottom = x + len(panel.keys) * CELL, y + len(panel.queries) * CELL
+    picture.paste(cells.resize((right - x, bottom - y), Image.Resampling.NEAREST), (x, y))
+    draw.rectangle((x - 1, y - 1, right, bottom), outline=QUIET)
+    for row, token in enumerate(panel.queries):
+        draw.text((x - 6, y + row * CELL + CELL // 2), token, INK, _font(LABEL), anchor="rm")
+    for column, token in enumerate(panel.keys):
+        upright = _upright(token)
+        picture.paste(
+            upright,
+            (x + column * CELL + (CELL - upright.width) // 2, y - 5 - upright.height),
+        )
+
+
+def _colours(weights: NDArray[np.float32]) -> Pixels:
+    """(...) in 0 ... 1 -> (..., 3), white to dark blue."""
+    share = weights.clip(0, 1)[..., None]
+    return (np.array(PAPER) * (1 - share) + np.array(DARK_BLUE) * share).round().astype(np.uint8)
+
+
+@cache
+def _font(size: int) -> ImageFont.FreeTypeFont:
+    # matplotlib brings DejaVu Sans, which has most alphabets; finding it does not import it.
+    spec = find_spec("matplotlib")
+    assert spec is not None
+    assert spec.origin is not None
+    path = Path(spec.origin).parent / "mpl-data" / "fonts" / "ttf" / "DejaVuSans.ttf"
+    return ImageFont.truetype(path, size)
+
+
+@cache
+def _width(text: str, size: int) -> int:
+    return round(_font(size).getlength(text))
+
+
+@cache
+def _upright(token: str) -> Image.Image:
+    """A token that reads from bottom to top."""
+    flat = Image.new("RGB", (_width(token, LABEL) + 1, LABEL + 5), PAPER)
+    ImageDraw.Draw(flat).text((0, 0), token, INK, _font(LABEL))
+    return flat.rotate(90, expand=True)
