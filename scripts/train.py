@@ -21,7 +21,7 @@ def main(config: DictConfig) -> float:
 
     from qkvtrace.corpus.batches import Batches
     from qkvtrace.corpus.prepared import prepare
-    from qkvtrace.model.device import choose_device
+    from qkvtrace.model.device import choose_device, choose_threads
     from qkvtrace.model.stored import build_model
     from qkvtrace.model.taps import taps
     from qkvtrace.runs.folder import Run
@@ -53,6 +53,7 @@ def main(config: DictConfig) -> float:
     # What is trained.
     torch.manual_seed(settings.training.seed)
     model = build_model(settings, source, target).to(device)
+    choose_threads(model)
     corpus.check_lengths(model.max_positions)
     trainer = Trainer(model, settings.training, last_step)
 

@@ -1,4 +1,4 @@
-"""What every script's `main` shares: compose the settings, say errors in one line, exit statuses."""
+"""What every script's `main` shares: settings, one-line errors, exit statuses."""
 
 import os
 import re
@@ -87,8 +87,7 @@ def train_settings(config: DictConfig) -> Settings:
             continue
         if key not in CHANGEABLE:
             raise UserError(
-                f"{key}: a resumed run keeps its settings; expected one of "
-                f"{', '.join(CHANGEABLE)}"
+                f"{key}: a resumed run keeps its settings; expected one of {', '.join(CHANGEABLE)}"
             )
         group, name = key.split(".")
         stored[group][name] = plain(config)[group][name]

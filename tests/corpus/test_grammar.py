@@ -1,13 +1,12 @@
 """The generated corpora: the committed files, what is held out, and German as it is spoken."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from qkvtrace.corpus.grammar import VERB_PHRASES, Pair, Verb, eat_drink_read, grammatical, main
+from qkvtrace.corpus.grammar import VERB_PHRASES, Verb, eat_drink_read, grammatical, main
+from qkvtrace.corpus.pairs import Pair
 
 DATA = Path(__file__).parents[2] / "data"
 FILES = (
@@ -19,7 +18,7 @@ FILES = (
 
 SPLITS = grammatical()
 PAIRS = [pair for split in SPLITS.values() for pair in split]
-ENGLISH_OF_BOTH = [english for english, _ in PAIRS]
+ENGLISH = [english for english, _ in PAIRS]
 
 
 def words(text: str) -> set[str]:
@@ -133,7 +132,7 @@ def test_eat_drink_read_is_the_article_s_corpus_in_its_order() -> None:
 
 def test_sentences_are_many_and_unique() -> None:
     assert len(PAIRS) >= 2000
-    assert len({english.lower() for english in ENGLISH_OF_BOTH}) == len(PAIRS)
+    assert len({english.lower() for english in ENGLISH}) == len(PAIRS)
 
 
 @pytest.mark.parametrize("split", ["valid", "test"])
@@ -216,8 +215,8 @@ def test_an_infinitive_ends_the_sentence_after_a_modal_and_only_then() -> None:
 
 def test_articles_agree_with_the_gender_of_the_noun_that_follows() -> None:
     for _, german in PAIRS:
-        words = german.split()
-        for word, following in zip(words, [*words[1:], ""], strict=True):
+        sentence = german.split()
+        for word, following in zip(sentence, [*sentence[1:], ""], strict=True):
             if word in NOUNS_AFTER:
                 assert following in NOUNS_AFTER[word], german
 
@@ -225,8 +224,8 @@ def test_articles_agree_with_the_gender_of_the_noun_that_follows() -> None:
 def test_only_nouns_are_capitalised() -> None:
     nouns = MASCULINE | FEMININE | NEUTER | PLURAL | {"Tag"}
     for _, german in PAIRS:
-        words = german.split()
-        assert {word for word in words if word[0].isupper()} == nouns & set(words), german
+        capitalised = {word for word in words(german) if word[0].isupper()}
+        assert capitalised == nouns & words(german), german
 
 
 def test_both_languages_deny_once_or_not_at_all() -> None:
@@ -262,8 +261,8 @@ def test_english_agrees_with_its_subject() -> None:
 
 
 def test_english_says_an_before_a_vowel_and_a_before_a_consonant() -> None:
-    for english in ENGLISH_OF_BOTH:
-        words = english.split()
-        for word, following in zip(words, [*words[1:], ""], strict=True):
+    for english in ENGLISH:
+        sentence = english.split()
+        for word, following in zip(sentence, [*sentence[1:], ""], strict=True):
             if word in ("a", "an"):
                 assert (word == "an") == (following[0] in "aeiou"), english

@@ -1,4 +1,9 @@
-"""Batches of ids. Sentences of like length share a batch, so that little is padding."""
+"""Batches of ids.
+
+In a large corpus sentences of like length share a batch, so that little is padding. A small one is
+mixed instead: its batches would else hold the same few kinds of sentences each time, from which
+the default corpus is learned markedly worse.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -53,7 +58,9 @@ class Batches:
         pool = POOL * self.size
         groups = []
         for first in range(0, len(order), pool):
-            pooled = sorted(order[first : first + pool], key=self._lengths)
+            pooled = order[first : first + pool]
+            if len(order) > pool:
+                pooled.sort(key=self._lengths)
             groups += [pooled[i : i + self.size] for i in range(0, len(pooled), self.size)]
         turns = torch.randperm(len(groups), generator=generator).tolist()
         return (self._batch(groups[turn]) for turn in turns[start:])

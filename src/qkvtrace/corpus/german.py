@@ -9,8 +9,6 @@ What is particular about German, and done here:
   decides where `nicht` stands (`er liest das Buch heute nicht`, but `er liest nicht jeden Tag`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum, auto
 

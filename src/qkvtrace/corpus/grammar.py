@@ -19,18 +19,15 @@ heart is not.
 writes both corpora as text, one pair a line, English TAB German.
 """
 
-from __future__ import annotations
-
 import argparse
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 from qkvtrace.corpus.german import Article, Object, Person, clause
-
-Pair = tuple[str, str]
+from qkvtrace.corpus.pairs import Pair
+from qkvtrace.runs.files import write_text
 
 # --- the article's corpus -------------------------------------------------------------------------
 
@@ -91,8 +88,7 @@ class Verb:
 class Predicate:
     """A pattern for the English verb, affirmed and denied, and the German modal verb, if any.
 
-    The patterns name the forms of `be` and `do` for the subject, those of the verb (`eat`, `eats`,
-    `eating`) and the place of an adverb like `often`.
+    The patterns name the subject's forms of `be` and `do`, and the verb's: `eat`, `eats`, `eating`.
     """
 
     affirmed: str
@@ -223,7 +219,7 @@ KEEP_ONE_IN = 5
 
 
 def english(
-    subject: Subject, verb: Verb, thing: str, predicate: Predicate, adverb: str, negated: bool
+    subject: Subject, verb: Verb, thing: str, predicate: Predicate, *, adverb: str, negated: bool
 ) -> str:
     """Return the English sentence without punctuation: `he does not eat bread every day`."""
     pattern = predicate.denied if negated else predicate.affirmed
@@ -250,7 +246,9 @@ def sentences() -> Iterator[tuple[str, Pair]]:
         for (f, (predicate, adverb)), negated in product(enumerate(FRAMES), (False, True)):
             if (s + p + f + 2 * negated) % KEEP_ONE_IN:
                 continue
-            source = english(subject, verb, thing, predicate, adverb.english, negated)
+            source = english(
+                subject, verb, thing, predicate, adverb=adverb.english, negated=negated
+            )
             target = clause(
                 subject.german,
                 subject.person,
@@ -278,12 +276,9 @@ def grammatical() -> dict[str, list[Pair]]:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def write_pairs(path: Path, pairs: Sequence[Pair]) -> None:
-    """Write one pair a line, English TAB German, so that `path` is never seen half written."""
-    text = "".join(f"{source}\t{target}\n" for source, target in pairs)
-    unfinished = path.with_name(path.name + ".partial")
-    unfinished.write_text(text, encoding="utf-8", newline="\n")
-    os.replace(unfinished, path)
+def tsv(pairs: Sequence[Pair]) -> str:
+    """Return the pairs as text, one a line, English TAB German."""
+    return "".join(f"{source}\t{target}\n" for source, target in pairs)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -300,7 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, pairs in files.items():
-            write_pairs(folder / name, pairs)
+            write_text(folder / name, tsv(pairs))
             print(f"{folder / name}: {len(pairs)} pairs")
     except OSError as error:
         parser.exit(1, f"cannot write the corpora into {folder}: {error.strerror}\n")

@@ -11,7 +11,7 @@ Pair = tuple[str, str]
 
 
 def read_pairs(files: str | tuple[str, ...]) -> list[Pair]:
-    """The (source, target) sentences of `files`, in order; lines that are blank throughout are skipped.
+    """The (source, target) sentences of `files`, in order; blank lines are skipped.
 
     Args:
         files: the path of a TSV (source TAB target), or the paths of two parallel files.

@@ -133,8 +133,11 @@ def _kept(pairs: Iterator[TokenPair], max_length: int | None) -> Iterator[TokenP
 
 
 def _save(path: Path, corpus: Corpus) -> None:
-    own = {split: pairs for split, pairs in corpus.splits.items() if split == "train"
-           or pairs is not corpus.splits["train"]}
+    own = {
+        split: pairs
+        for split, pairs in corpus.splits.items()
+        if split == "train" or pairs is not corpus.splits["train"]
+    }
     content = {
         "fingerprint": corpus.fingerprint,
         "source": corpus.source.tokens,

@@ -27,7 +27,7 @@ class KeysValues(NamedTuple):
 
 
 class Attention(nn.Module):
-    """Each query position takes a weighted mean of the values, weighted by how its q meets the k."""
+    """Each query takes a mean of the values, weighted by how its q meets their k."""
 
     def __init__(
         self,

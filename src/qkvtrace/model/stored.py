@@ -6,6 +6,7 @@ import torch
 
 from qkvtrace.corpus.vocabulary import PAD, Vocabulary
 from qkvtrace.errors import UserError
+from qkvtrace.model.device import choose_threads
 from qkvtrace.model.transformer import Transformer
 from qkvtrace.runs import checkpoints
 from qkvtrace.runs.folder import Run
@@ -54,6 +55,7 @@ def load_trained(run: Run, which: str, device: torch.device) -> Trained:
             f"expected a checkpoint of the model that .hydra/config.yaml describes, found another: "
             f"{run.checkpoints / which}"
         ) from None
+    choose_threads(model)
     return Trained(settings, model.to(device).eval(), source, target)
 
 

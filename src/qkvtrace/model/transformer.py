@@ -1,12 +1,14 @@
 """The encoder-decoder Transformer.
 
 "Attention Is All You Need" (Vaswani et al. 2017) in the layout of the public tutorial
-bentrevett/pytorch-seq2seq: learned positions, dropout after the embedding, norm after each residual.
+bentrevett/pytorch-seq2seq: learned positions, dropout after the embedding, norms after residuals.
 Shapes: B sentences, S source and T target positions, D model width, V target vocabulary.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -96,15 +98,20 @@ class Decoder(nn.Module):
         self.norm = final_norm(settings)
         self.output = Tap("sentence", "position", "d_model")
 
+    def keys_values(self, encoded: Tensor) -> list[KeysValues]:
+        """encoded (B, S, D) -> what each layer's cross-attention attends to."""
+        layers = cast(Iterable[DecoderLayer], self.layers)
+        return [layer.cross_attention.keys_values(encoded) for layer in layers]
+
     def forward(self, target: Tensor, cache: Cache) -> Tensor:
         """target (B, T), the tokens that follow those in `cache`, which grows -> (B, T, D)."""
         start = cache.length
         x = self.embedding(self.embed(target, start))
         mask = causal_mask(target.shape[1], start, target.device)
-        past = cache.past or [None] * len(self.layers)
-        cache.past = []
-        for layer, source, before in zip(self.layers, cache.source, past, strict=True):
-            x, so_far = layer(x, mask, source, cache.source_mask, before)
+        past, cache.past = cache.past, []
+        for index, layer in enumerate(self.layers):
+            before = past[index] if past else None
+            x, so_far = layer(x, mask, cache.source[index], cache.source_mask, before)
             cache.past.append(so_far)
         return self.output(self.norm(x))
 
@@ -137,9 +144,7 @@ class Transformer(nn.Module):
         """source (B, S) -> what decoding needs of it."""
         mask = (source != self.pad)[:, None, None, :]
         encoded = self.encoder(source, mask)
-        return Cache(
-            mask, [layer.cross_attention.keys_values(encoded) for layer in self.decoder.layers]
-        )
+        return Cache(mask, self.decoder.keys_values(encoded))
 
     def decode(self, target: Tensor, cache: Cache) -> Tensor:
         """target (B, T), the tokens that follow those in `cache`, which grows -> (B, T, V)."""

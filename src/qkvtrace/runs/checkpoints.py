@@ -1,12 +1,12 @@
 """Checkpoints: what training needs to go on, and what translating needs. No pickle.
 
-    checkpoints/epoch-0015/            after 15 whole epochs
-    checkpoints/epoch-0016-batch-0003/ within epoch 16, after 3 of its batches
-        model.safetensors              parameters by name
-        training.safetensors           optimizer state, random state, the epoch's running sums
-        state.json                     where training stood, and what the vocabularies were
-        SHA256SUMS                     of the three, in sha256sum's format
-    checkpoints/latest, checkpoints/best   links to two of these; the others are deleted
+checkpoints/epoch-0015/            after 15 whole epochs
+checkpoints/epoch-0016-batch-0003/ within epoch 16, after 3 of its batches
+    model.safetensors              parameters by name
+    training.safetensors           optimizer state, random state, the epoch's running sums
+    state.json                     where training stood, and what the vocabularies were
+    SHA256SUMS                     of the three, in sha256sum's format
+checkpoints/latest, checkpoints/best   links to two of these; the others are deleted
 """
 
 import hashlib
@@ -39,9 +39,7 @@ def save(folder: Path, name: str, checkpoint: Checkpoint, best: bool) -> None:
     Raises OSError if the disk is full or not writable; the earlier checkpoints then stay.
     """
     with files.new_folder(folder / name) as temporary:
-        files.write_bytes(
-            temporary / "model.safetensors", safetensors.torch.save(checkpoint.model)
-        )
+        files.write_bytes(temporary / "model.safetensors", safetensors.torch.save(checkpoint.model))
         files.write_bytes(
             temporary / "training.safetensors", safetensors.torch.save(checkpoint.training)
         )
@@ -63,9 +61,8 @@ def load(folder: Path, which: str) -> Checkpoint:
     if not path.exists():
         raise UserError(f"expected a checkpoint (training writes the first), found none: {path}")
     try:
-        sums = dict(
-            reversed(line.split("  ", 1)) for line in (path / "SHA256SUMS").read_text().splitlines()
-        )
+        lines = (path / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+        sums = {file: digest for digest, file in (line.split("  ", 1) for line in lines)}
     except (FileNotFoundError, ValueError):
         raise UserError(
             f"expected a checkpoint, found no valid SHA256SUMS: {path.resolve()}"

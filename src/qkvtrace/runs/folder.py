@@ -1,4 +1,4 @@
-"""A run folder: the only thing that passes between commands. `train` writes it, all others read it."""
+"""A run folder, all that passes between commands: `train` writes it, the others read it."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -72,7 +72,7 @@ class Run:
 
 
 def stored_config(folder: Path) -> dict[str, Any]:
-    """The configuration as it lies in a run folder; raises UserError if it is missing or damaged."""
+    """A run's configuration as it was stored; raises UserError if it is missing or damaged."""
     path = Run(folder).settings_file
     try:
         config = yaml.safe_load(path.read_text(encoding="utf-8"))

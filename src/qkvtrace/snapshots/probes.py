@@ -82,9 +82,7 @@ def observe(
     with recording(model, "*") as record:
         model(sources, targets)
     sentences = [
-        Sentence(
-            [SOS, *probe.source, EOS], [SOS, *words], translation, probe.reference
-        )
+        Sentence([SOS, *probe.source, EOS], [SOS, *words], translation, probe.reference)
         for probe, words, translation in zip(probes, given, translations, strict=True)
     ]
     return Snapshot(epoch, step, sentences, {name: values[0] for name, values in record.items()})

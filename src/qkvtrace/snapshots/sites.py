@@ -40,15 +40,24 @@ class Site:
 
 SITES = (
     Site(
-        "encoder_self", "Encoder self-attention",
-        "encoder.layers.{layer}.self_attention", "source", "source",
+        "encoder_self",
+        "Encoder self-attention",
+        "encoder.layers.{layer}.self_attention",
+        "source",
+        "source",
     ),
     Site(
-        "decoder_self", "Decoder self-attention",
-        "decoder.layers.{layer}.self_attention", "target", "target",
+        "decoder_self",
+        "Decoder self-attention",
+        "decoder.layers.{layer}.self_attention",
+        "target",
+        "target",
     ),
     Site(
-        "cross", "Cross-attention",
-        "decoder.layers.{layer}.cross_attention", "target", "source",
+        "cross",
+        "Cross-attention",
+        "decoder.layers.{layer}.cross_attention",
+        "target",
+        "source",
     ),
 )

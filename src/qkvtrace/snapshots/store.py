@@ -1,7 +1,7 @@
 """Snapshots on disk.
 
-    snapshots/index.json              format, the epochs stored, each tap's axes
-    snapshots/epoch-0015.safetensors  the values by tap name; sentences as JSON in the metadata
+snapshots/index.json              format, the epochs stored, each tap's axes
+snapshots/epoch-0015.safetensors  the values by tap name; sentences as JSON in the metadata
 """
 
 import json

@@ -17,9 +17,7 @@ class Saver:
     snapshots) is written again, and the same, if the process dies between.
     """
 
-    def __init__(
-        self, run: Run, trainer: Trainer, source: Vocabulary, target: Vocabulary
-    ) -> None:
+    def __init__(self, run: Run, trainer: Trainer, source: Vocabulary, target: Vocabulary) -> None:
         self.run = run
         self.trainer = trainer
         self.source = source

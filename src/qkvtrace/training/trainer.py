@@ -27,7 +27,8 @@ class Sums:
     @classmethod
     def zero(cls, device: torch.device) -> "Sums":
         """An epoch's beginning."""
-        return cls(*torch.zeros(2, dtype=torch.float64, device=device).unbind())
+        loss, gradient_norm = torch.zeros(2, dtype=torch.float64, device=device)
+        return cls(loss, gradient_norm)
 
 
 class Trainer:

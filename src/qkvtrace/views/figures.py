@@ -78,9 +78,7 @@ def small_multiples(title: str, panels: Sequence[Panel], *, columns: int) -> Pix
     columns = min(columns, len(panels))
     left = max(_width(token, LABEL) for panel in panels for token in panel.queries) + 8
     top = max(_width(token, LABEL) for panel in panels for token in panel.keys) + 8
-    widest = max(
-        max(left + len(panel.keys) * CELL, _width(panel.title, LABEL)) for panel in panels
-    )
+    widest = max(max(left + len(panel.keys) * CELL, _width(panel.title, LABEL)) for panel in panels)
     tallest = max(len(panel.queries) for panel in panels) * CELL
     step_x, step_y = widest + MARGIN, LABEL + 12 + top + tallest + MARGIN
     rows = -(-len(panels) // columns)
@@ -109,9 +107,7 @@ def _draw_header(picture: Image.Image, title: str) -> None:
     draw.text((x + 160, 38), "1", QUIET, _font(LABEL), anchor="ra")
 
 
-def _draw_panel(
-    picture: Image.Image, panel: Panel, x: int, y: int, left: int, top: int
-) -> None:
+def _draw_panel(picture: Image.Image, panel: Panel, x: int, y: int, left: int, top: int) -> None:
     draw = ImageDraw.Draw(picture)
     draw.text((x, y), panel.title, INK, _font(LABEL))
     x, y = x + left, y + LABEL + 12 + top

@@ -17,7 +17,15 @@ from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.snapshots.sites import SITES, VECTORS
 
 COLUMNS = (
-    "label", "token", "vector", "epoch", "sentence", "site", "layer", "head", "position",
+    "label",
+    "token",
+    "vector",
+    "epoch",
+    "sentence",
+    "site",
+    "layer",
+    "head",
+    "position",
 )
 MOST_POINTS = 100_000  # the Projector draws no more
 
@@ -37,7 +45,7 @@ class Points:
 
 
 def write_projector(folder: Path, snapshots: Sequence[Snapshot]) -> None:
-    """Write two embeddings into `folder`: head_vectors (q, k, v, x1) and model_vectors (x4, outputs).
+    """Write two embeddings: head_vectors (q, k, v, x1) and model_vectors (x4, layer outputs).
 
     Sentences are left out from the end if there would be more points than the Projector draws.
     """

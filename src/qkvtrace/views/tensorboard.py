@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 from tensorboard.compat.proto.summary_pb2 import Summary
-from torch.utils.tensorboard import SummaryWriter
+from torch.utils.tensorboard import FileWriter, SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
 from qkvtrace.runs.metrics import Metrics
@@ -35,6 +35,7 @@ class Board:
         """first_epoch: what an earlier process wrote of it and later ones is not shown any more."""
         self.folder = folder
         self.writer = SummaryWriter(str(folder), purge_step=first_epoch)
+        self.events: FileWriter = self.writer._get_file_writer()
 
     def scalars(self, end: EpochEnd) -> None:
         """An epoch's curves."""
@@ -73,7 +74,7 @@ class Board:
                 for name in ("exact_match", "valid_loss", "train_loss")
             }
             for summary in hparams(chosen, reached):
-                self.writer.file_writer.add_summary(summary)
+                self.events.add_summary(summary)
             for tag, value in reached.items():
                 self.writer.add_scalar(tag, value, final.epoch)
         self.writer.close()
@@ -87,7 +88,7 @@ class Board:
             height=height, width=width, colorspace=3, encoded_image_string=png.getvalue()
         )
         summary = Summary(value=[Summary.Value(tag=tag, image=image)])
-        self.writer.file_writer.add_summary(summary, epoch)
+        self.events.add_summary(summary, epoch)
 
 
 def translation_table(snapshot: Snapshot) -> str:

@@ -1,0 +1,83 @@
+# qkvtrace. Plain `make` lists what there is; every target sets up what it needs.
+#
+# PYTHON  the Python to make .venv from (3.11 or later)
+# TORCH   cpu: set up PyTorch's CPU-only build, a tenth of the download, for machines without a GPU
+# ARGS    Hydra overrides, as in make train ARGS="model.layers=2 training.seed=1"
+# TEXT    what make translate translates; without it, stdin
+
+SHELL := /bin/sh
+PYTHON ?= $(firstword $(shell for p in python3.11 python3 python; do command -v $$p; done))
+TORCH ?=
+ARGS ?=
+PORT ?= 6006
+BIN := .venv/bin
+
+# TEXT goes through the environment, untouched by make and shell; an empty one is an empty line.
+ifneq ($(origin TEXT),undefined)
+override TEXT := $(value TEXT)
+export TEXT
+endif
+
+# All set-up speaks to stderr: stdout belongs to results.
+TORCH_INDEX_cpu := --extra-index-url https://download.pytorch.org/whl/cpu
+TORCH_VERSION := $(shell sed -n 's/^torch==//p' requirements.lock)
+TORCH_cpu := torch==$(TORCH_VERSION)+cpu
+
+.DEFAULT_GOAL := help
+.PHONY: help train translate board prepare bench gpu picture test lint format clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name does; do \
+		printf '  make %-10s %s\n' "$$name" "$$does"; done
+
+train: $(BIN)/.ready ## train, watch and log; ARGS="..." are Hydra overrides
+	@$(BIN)/python scripts/train.py $(ARGS)
+
+translate: $(BIN)/.ready ## translate TEXT="...", or each line of stdin
+	@$(BIN)/python scripts/translate.py $(ARGS)
+
+board: $(BIN)/.ready ## TensorBoard over outputs/ on localhost; PORT=6006
+	@$(BIN)/tensorboard --logdir outputs --host localhost --port $(PORT) \
+		--samples_per_plugin images=1000,text=1000
+
+prepare: $(BIN)/.ready ## tokenise a corpus ahead of training; ARGS="data=grammatical"
+	@$(BIN)/python scripts/prepare.py $(ARGS)
+
+bench: $(BIN)/.ready ## measure a training step and the start-up on this machine
+	@$(BIN)/python scripts/benchmark.py $(ARGS)
+
+gpu: $(BIN)/.ready ## train on CPU and GPU, compare, and write docs/results/gpu.md
+	@$(BIN)/python scripts/gpu.py $(ARGS)
+
+picture: $(BIN)/.ready ## draw the README's picture from a run: ARGS="run=outputs/latest"
+	@$(BIN)/python scripts/export.py $(ARGS)
+
+test: $(BIN)/.ready-dev ## all tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(BIN)/.ready-dev ## check format, lint and types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+format: $(BIN)/.ready-dev ## format the code, and mend what the linter can
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean: ## remove .venv; runs in outputs/ stay
+	@rm -rf .venv
+
+$(BIN)/.ready: requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "expected Python 3.11 or later, found $$("$(PYTHON)" --version 2>&1); PYTHON=... names one" >&2; exit 1; }
+	@echo "setting up .venv (once, a few minutes)" >&2
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		$(if $(TORCH_$(TORCH)),$(TORCH_INDEX_$(TORCH)) $(TORCH_$(TORCH))) -r requirements.lock >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps --no-build-isolation --editable . >&2
+	@touch $@
+
+$(BIN)/.ready-dev: $(BIN)/.ready requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock >&2
+	@touch $@
