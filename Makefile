@@ -50,7 +50,7 @@ gpu: $(BIN)/.ready ## train on CPU and GPU, compare, and write docs/results/gpu.
 	@$(BIN)/python scripts/gpu.py $(ARGS)
 
 picture: $(BIN)/.ready ## draw the README's picture from a run: ARGS="run=outputs/latest"
-	@$(BIN)/python scripts/export.py $(ARGS)
+	@$(BIN)/python scripts/picture.py $(ARGS)
 
 test: $(BIN)/.ready-dev ## all tests
 	@$(BIN)/python -m pytest $(ARGS)

@@ -94,6 +94,12 @@ def train_settings(config: DictConfig) -> Settings:
     return from_config(Settings, stored)
 
 
+def composed(config_name: str, *overrides: str) -> dict[str, Any]:
+    """The configuration that a command of this name would have, within another command."""
+    with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        return plain(hydra.compose(config_name, list(overrides)))
+
+
 def plain(config: DictConfig) -> dict[str, Any]:
     """A composed configuration as nested dicts and lists."""
     container: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]

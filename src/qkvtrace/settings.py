@@ -198,6 +198,44 @@ class TranslateSettings:
             at_least("max_length", self.max_length, 1)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PictureSettings:
+    """Which attention is drawn."""
+
+    run: str
+    sentence: int
+    layer: int
+    head: int
+    epochs: tuple[int, ...] | None
+    file: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuSettings:
+    """Which devices are compared, and when they agree."""
+
+    devices: tuple[Literal["cpu", "cuda"], ...]
+    tolerance: float
+    report: str
+
+    def __post_init__(self) -> None:
+        at_least("tolerance", self.tolerance, 0)
+        if len(self.devices) != 2:
+            raise UserError(f"devices: expected two, found {list(self.devices)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkSettings:
+    """How often things are measured."""
+
+    repeats: int
+    steps: int
+
+    def __post_init__(self) -> None:
+        for name in ("repeats", "steps"):
+            at_least(name, getattr(self, name), 1)
+
+
 def at_least(name: str, value: float, least: int) -> None:
     """Raise UserError unless value >= least; also refuses NaN."""
     if not value >= least:

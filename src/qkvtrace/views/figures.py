@@ -5,6 +5,7 @@ of the default corpus. One colour scale everywhere, from white (0) to dark blue 
 same in grey and to every kind of colour vision.
 """
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,10 +21,13 @@ from qkvtrace.snapshots.sites import Site
 
 Pixels = NDArray[np.uint8]  # (height, width, 3), RGB
 
-INK, QUIET, PAPER = (28, 32, 38), (98, 106, 117), (255, 255, 255)
+INK, QUIET, GRID, PAPER = (28, 32, 38), (98, 106, 117), (226, 229, 233), (255, 255, 255)
 DARK_BLUE = (8, 48, 107)
 CELL = 24  # pixels a token
 MARGIN = 24
+HEADER = 88  # height of title, explanation and colour scale
+SCALE = 160  # width of the colour scale
+TITLE_SPACE = 34  # height of a panel's title and of the space around its tokens
 TITLE, LABEL = 22, 14  # font sizes in pixels
 COLUMNS = 5
 MOST_PANELS = 20
@@ -73,23 +77,33 @@ def attention_over_epochs(
     return small_multiples(f"Attention being learned: “{words}”", panels, columns=len(snapshots))
 
 
+def png(picture: Pixels) -> bytes:
+    """A picture as a PNG; so few colours are small even when hardly compressed, and quick."""
+    content = io.BytesIO()
+    Image.fromarray(picture).save(content, format="PNG", compress_level=1)
+    return content.getvalue()
+
+
 def small_multiples(title: str, panels: Sequence[Panel], *, columns: int) -> Pixels:
-    """Panels in a grid under a title and the colour scale."""
+    """Panels in a grid under a title and the colour scale; as wide and high as they need."""
     columns = min(columns, len(panels))
+    rows = [panels[first : first + columns] for first in range(0, len(panels), columns)]
     left = max(_width(token, LABEL) for panel in panels for token in panel.queries) + 8
-    top = max(_width(token, LABEL) for panel in panels for token in panel.keys) + 8
-    widest = max(max(left + len(panel.keys) * CELL, _width(panel.title, LABEL)) for panel in panels)
-    tallest = max(len(panel.queries) for panel in panels) * CELL
-    step_x, step_y = widest + MARGIN, LABEL + 12 + top + tallest + MARGIN
-    rows = -(-len(panels) // columns)
-    header = 92
-    width = max(MARGIN + columns * step_x, MARGIN * 2 + _width(title, TITLE) + 260)
-    picture = Image.new("RGB", (width, header + rows * step_y), PAPER)
+    widths = [max(left + len(p.keys) * CELL, _width(p.title, LABEL)) for p in panels]
+    step = max(widths) + MARGIN
+    tops = [max(_width(t, LABEL) for p in row for t in p.keys) + TITLE_SPACE for row in rows]
+    heights = [
+        top + max(len(panel.queries) for panel in row) * CELL + MARGIN
+        for top, row in zip(tops, rows, strict=True)
+    ]
+    width = max(MARGIN + columns * step, 2 * MARGIN + _width(title, TITLE) + 2 * SCALE)
+    picture = Image.new("RGB", (width, HEADER + sum(heights)), PAPER)
     _draw_header(picture, title)
-    for index, panel in enumerate(panels):
-        x = MARGIN + index % columns * step_x
-        y = header + index // columns * step_y
-        _draw_panel(picture, panel, x, y, left, top)
+    y = HEADER
+    for row, top, height in zip(rows, tops, heights, strict=True):
+        for column, panel in enumerate(row):
+            _draw_panel(picture, panel, MARGIN + column * step, y, left, top)
+        y += height
     return np.asarray(picture)
 
 
@@ -98,31 +112,34 @@ def _draw_header(picture: Image.Image, title: str) -> None:
     draw.text((MARGIN, 16), title, INK, _font(TITLE))
     explanation = "Row: the word that attends. Column: what it attends to. A row sums to 1."
     draw.text((MARGIN, 50), explanation, QUIET, _font(LABEL))
-    scale = _colours(np.linspace(0, 1, 160, dtype=np.float32)[None].repeat(16, axis=0))
-    x = picture.width - MARGIN - 160
+    scale = _colours(np.linspace(0, 1, SCALE, dtype=np.float32)[None].repeat(16, axis=0))
+    x = picture.width - MARGIN - SCALE
     picture.paste(Image.fromarray(scale), (x, 18))
-    draw.rectangle((x, 18, x + 159, 33), outline=QUIET)
+    draw.rectangle((x, 18, x + SCALE - 1, 33), outline=QUIET)
     draw.text((x, 38), "0", QUIET, _font(LABEL))
-    draw.text((x + 80, 38), "weight", QUIET, _font(LABEL), anchor="ma")
-    draw.text((x + 160, 38), "1", QUIET, _font(LABEL), anchor="ra")
+    draw.text((x + SCALE // 2, 38), "weight", QUIET, _font(LABEL), anchor="ma")
+    draw.text((x + SCALE, 38), "1", QUIET, _font(LABEL), anchor="ra")
 
 
 def _draw_panel(picture: Image.Image, panel: Panel, x: int, y: int, left: int, top: int) -> None:
+    """Draw a panel whose corner is (x, y), with `left` and `top` pixels for title and tokens."""
     draw = ImageDraw.Draw(picture)
     draw.text((x, y), panel.title, INK, _font(LABEL))
-    x, y = x + left, y + LABEL + 12 + top
-    cells = Image.fromarray(_colours(panel.weights))
+    x, y = x + left, y + top
     right, bottom = x + len(panel.keys) * CELL, y + len(panel.queries) * CELL
+    cells = Image.fromarray(_colours(panel.weights))
     picture.paste(cells.resize((right - x, bottom - y), Image.Resampling.NEAREST), (x, y))
-    draw.rectangle((x - 1, y - 1, right, bottom), outline=QUIET)
     for row, token in enumerate(panel.queries):
+        if row:
+            draw.line((x, y + row * CELL, right - 1, y + row * CELL), fill=GRID)
         draw.text((x - 6, y + row * CELL + CELL // 2), token, INK, _font(LABEL), anchor="rm")
     for column, token in enumerate(panel.keys):
+        if column:
+            draw.line((x + column * CELL, y, x + column * CELL, bottom - 1), fill=GRID)
         upright = _upright(token)
-        picture.paste(
-            upright,
-            (x + column * CELL + (CELL - upright.width) // 2, y - 5 - upright.height),
-        )
+        centred = x + column * CELL + (CELL - upright.width) // 2
+        picture.paste(upright, (centred, y - 5 - upright.height))
+    draw.rectangle((x - 1, y - 1, right, bottom), outline=QUIET)
 
 
 def _colours(weights: NDArray[np.float32]) -> Pixels:
