@@ -58,7 +58,6 @@ def main(config: DictConfig) -> float:
     trainer = Trainer(model, settings.training, last_step)
 
     # Where it is kept.
-    folder = Path(HydraConfig.get().runtime.output_dir)
     if config.resume is None:
         made_of = manifest(
             seed=settings.training.seed,
@@ -66,16 +65,16 @@ def main(config: DictConfig) -> float:
             corpus=corpus.fingerprint,
             parameters=sum(p.numel() for p in model.parameters()),
         )
-        run = Run.create(folder, settings, made_of)
-        source.save(run.vocabulary("source"))
-        target.save(run.vocabulary("target"))
+        run = Run.create(Path(HydraConfig.get().runtime.output_dir), settings, made_of)
     else:
-        run = Run.open(folder)
+        run = Run.open(config.resume)
         run.check_corpus(corpus.fingerprint)
         run.store_settings(settings)
     run.point_latest(Path(settings.outputs))
     saver = Saver(run, trainer, source, target)
     saver.restore()
+    source.save(run.vocabulary("source"))
+    target.save(run.vocabulary("target"))
 
     # How it is watched.
     looked_at, left_out = probes(corpus)
@@ -83,7 +82,8 @@ def main(config: DictConfig) -> float:
         print(f"not looked at, since it has unknown words: {sentence}", file=sys.stderr)
     axes = {name: tap.axes for name, tap in taps(model).items()}
     store = Store(run.snapshots)
-    board = Board(run.folder, trainer.epoch + 1) if settings.snapshots.tensorboard else None
+    first = trainer.epoch + 1 if trainer.step else 0
+    board = Board(run.folder, first) if settings.snapshots.tensorboard else None
 
     def look(epoch: int) -> None:
         if epoch in stored:
@@ -115,7 +115,7 @@ def main(config: DictConfig) -> float:
     if board:
         board.close(settings, final)
     print(
-        f"{folder}: epoch {final.epoch}, exact_match {final.exact_match:.3f}, "
+        f"{run.folder}: epoch {final.epoch}, exact_match {final.exact_match:.3f}, "
         f"valid_loss {final.valid_loss:.3f}"
     )
     return final.valid_loss

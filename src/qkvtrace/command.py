@@ -3,19 +3,19 @@
 import os
 import re
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from qkvtrace.errors import Interrupted, UserError
-from qkvtrace.runs.folder import stored_config
+from qkvtrace.runs.folder import Run, stored_config
 from qkvtrace.settings import Settings, from_config
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -29,9 +29,7 @@ CHANGEABLE = (
     "snapshots.tensorboard",
 )
 
-OmegaConf.register_new_resolver(
-    "first", lambda *values: next(value for value in values if value is not None)
-)
+OmegaConf.register_new_resolver("unless", lambda value, path: path if value is None else ".")
 
 
 def command(config_name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], None]]:
@@ -43,29 +41,23 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], Any]], Callabl
     """
 
     def decorate(main: Callable[[DictConfig], Any]) -> Callable[[], None]:
+        wanted = os.environ.get("HYDRA_FULL_ERROR") == "1"
+
         def task(config: DictConfig) -> Any:
             try:
-                return main(config)
-            except Exception:
+                with _told(wanted):  # Here already: Hydra would add a line of its own.
+                    return main(config)
+            except BaseException:
                 with suppress(OSError, ValueError):  # Hydra made a folder; keep it only if used.
                     Path(HydraConfig.get().runtime.output_dir).rmdir()
                 raise
 
         def run() -> None:
-            wanted = os.environ.get("HYDRA_FULL_ERROR") == "1"
             os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, and we do the telling.
-            try:
+            with _told(wanted):
                 hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=config_name)(
                     task
                 )()
-            except Interrupted as stop:
-                _leave(str(stop), stop.exit_status)
-            except KeyboardInterrupt:
-                _leave("interrupted", 130)
-            except (UserError, HydraException, OmegaConfBaseException, OSError) as error:
-                if wanted:
-                    raise
-                _leave(_sentence(error), 1)
 
         return run
 
@@ -80,7 +72,7 @@ def train_settings(config: DictConfig) -> Settings:
     """
     if config.resume is None:
         return from_config(Settings, plain(config))
-    stored = stored_config(Path(config.resume))
+    stored = stored_config(Run.open(config.resume).folder)
     for override in HydraConfig.get().overrides.task:
         key = override.partition("=")[0]
         if key == "resume":
@@ -106,6 +98,21 @@ def plain(config: DictConfig) -> dict[str, Any]:
     return container
 
 
+@contextmanager
+def _told(wanted: bool) -> Iterator[None]:
+    """End the process as `command` promises; wanted: show tracebacks instead."""
+    try:
+        yield
+    except Interrupted as stop:
+        _leave(str(stop), stop.exit_status)
+    except KeyboardInterrupt:
+        _leave("interrupted", 130)
+    except (UserError, HydraException, OmegaConfBaseException, OSError) as error:
+        if wanted:
+            raise
+        _leave(_sentence(error), 1)
+
+
 def _leave(message: str, status: int) -> None:
     print(message, file=sys.stderr)
     sys.exit(status)
@@ -116,6 +123,11 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}"
+    if isinstance(error, MissingConfigException) and error.options is not None:
+        choice = (error.missing_cfg_file or "").replace("/", "=", 1)
+        return f"{choice}: no such choice; there are {', '.join(error.options)}"
+    if isinstance(error, OverrideParseException):
+        return f"expected name=value, quoted as Hydra wants it, found {error.override!r}"
     unknown = re.search(r"Could not override '([^']+)'", str(error))
     if unknown:
         return f"{unknown[1]}: no such setting; --cfg job, in ARGS, shows all"

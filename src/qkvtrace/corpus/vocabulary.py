@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 
 from qkvtrace.errors import UserError
@@ -34,13 +35,8 @@ class Vocabulary(Sequence[str]):
 
     def words(self, ids: Iterable[int]) -> list[str]:
         """The tokens of `ids`, without a leading <sos>, up to the first <eos>."""
-        words = []
-        for index in ids:
-            if index == EOS:
-                break
-            if index != SOS:
-                words.append(self.tokens[index])
-        return words
+        words = [self.tokens[index] for index in takewhile(EOS.__ne__, ids)]
+        return words[1:] if words[:1] == [SPECIALS[SOS]] else words
 
     def unknown(self, tokens: Iterable[str]) -> list[str]:
         """Those of `tokens` that are not in the vocabulary, each once, in order."""

@@ -46,9 +46,9 @@ def save(folder: Path, name: str, checkpoint: Checkpoint, best: bool) -> None:
         files.write_json(temporary / "state.json", checkpoint.state)
         sums = "".join(f"{_sha256(temporary / file)}  {file}\n" for file in FILES)
         files.write_text(temporary / "SHA256SUMS", sums)
-    files.point(folder / "latest", name)
-    if best:
+    if best:  # First: a process that dies in between goes on before it, and meets it again.
         files.point(folder / "best", name)
+    files.point(folder / "latest", name)
     _remove_unused(folder)
 
 

@@ -23,9 +23,11 @@ def write_bytes(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except OSError as error:
+        error.filename = str(path)  # which a full disk does not say by itself
         raise
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -87,8 +89,8 @@ def point(link: Path, target: str) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete what a killed process left under temporary names."""
-    for path in folder.glob(".*.tmp"):
+    """Delete what a killed process left under temporary names, in subfolders too."""
+    for path in list(folder.rglob(".*.tmp")):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:

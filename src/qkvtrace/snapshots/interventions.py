@@ -21,11 +21,12 @@ def intervening(
         KeyError: if a pattern matches no tap; the message lists all taps.
         ValueError: when a function changes a value's shape; the message names the tap.
     """
-    handles = [
-        tap.register_forward_hook(_replace(name, function))
+    matched = [
+        (name, tap, function)
         for pattern, function in replacements.items()
         for name, tap in matching(model, pattern).items()
     ]
+    handles = [tap.register_forward_hook(_replace(name, f)) for name, tap, f in matched]
     try:
         yield
     finally:

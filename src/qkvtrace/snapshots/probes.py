@@ -1,17 +1,17 @@
 """Probes: the sentences that pass through the model again and again, and what is seen of them."""
 
 from dataclasses import dataclass
+from itertools import takewhile
 
 from torch import Tensor
 
 from qkvtrace.corpus.batches import pad
 from qkvtrace.corpus.prepared import Corpus
-from qkvtrace.corpus.vocabulary import SPECIALS, Vocabulary
+from qkvtrace.corpus.vocabulary import EOS, SOS, Vocabulary
 from qkvtrace.model.transformer import Transformer
 from qkvtrace.snapshots.recording import recording
 from qkvtrace.translation.search import greedy
 
-SOS, EOS = SPECIALS[2], SPECIALS[3]
 DEFAULT_COUNT = 12
 
 
@@ -69,20 +69,30 @@ def observe(
 ) -> Snapshot:
     """Translate the probes, then record every tap while the decoder is given each reference.
 
-    A probe without a reference is given its own translation. The model is left as it was.
+    A probe without a reference is given its own translation, as far as the table of positions
+    goes. The model is left as it was.
     """
     device = next(model.parameters()).device
     sources = pad([source.ids(probe.source) for probe in probes]).to(device)
-    translations = [target.words(ids) for ids in greedy(model, sources).ids.tolist()]
+    # An untrained model hardly ends its sentences; a little more than the longest source will do.
+    found = greedy(model, sources, max_length=sources.shape[1] + 2)
+    translations = found.ids.tolist()
     given = [
-        probe.reference or translation
-        for probe, translation in zip(probes, translations, strict=True)
+        target.ids(probe.reference)[:-1]
+        if probe.reference
+        else [SOS, *takewhile(EOS.__ne__, ids)][: model.max_positions]
+        for probe, ids in zip(probes, translations, strict=True)
     ]
-    targets = pad([target.ids(words)[:-1] for words in given]).to(device)
+    targets = pad(given).to(device)
     with recording(model, "*") as record:
         model(sources, targets)
     sentences = [
-        Sentence([SOS, *probe.source, EOS], [SOS, *words], translation, probe.reference)
-        for probe, words, translation in zip(probes, given, translations, strict=True)
+        Sentence(
+            [source[SOS], *probe.source, source[EOS]],
+            [target[SOS], *(probe.reference or (target[index] for index in ids[1:]))],
+            target.words(translation),
+            probe.reference,
+        )
+        for probe, ids, translation in zip(probes, given, translations, strict=True)
     ]
     return Snapshot(epoch, step, sentences, {name: values[0] for name, values in record.items()})

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import torch
 from torch import Tensor, nn
 
+from qkvtrace.model.mode import evaluating
 from qkvtrace.model.taps import Tap, matching, taps
 
 Recording = dict[str, list[Tensor]]
@@ -29,17 +29,13 @@ def recording(model: nn.Module, *patterns: str) -> Iterator[Recording]:
     """
     watched = matching(model, *patterns)
     record: Recording = {name: [] for name in watched}
-    modes = {module: module.training for module in model.modules()}
     handles = [tap.register_forward_hook(_keep(record[name])) for name, tap in watched.items()]
     try:
-        model.eval()
-        with torch.no_grad():
+        with evaluating(model):
             yield record
     finally:
         for handle in handles:
             handle.remove()
-        for module, mode in modes.items():
-            module.training = mode
     silent = [name for name, values in record.items() if not values]
     if silent:
         raise RuntimeError(

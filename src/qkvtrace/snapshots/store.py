@@ -61,9 +61,9 @@ class Store:
                 metadata = file.metadata()
                 sentences = [Sentence(**entry) for entry in json.loads(metadata["sentences"])]
                 values = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return Snapshot(epoch, int(metadata["step"]), sentences, values)
         except (safetensors.SafetensorError, KeyError, TypeError, ValueError):
             raise UserError(f"expected a snapshot, found a damaged file: {path}") from None
-        return Snapshot(epoch, int(metadata["step"]), sentences, values)
 
     def path(self, epoch: int) -> Path:
         """The file of an epoch's snapshot."""

@@ -41,14 +41,14 @@ def train(
         after_step: called after each step; what they raise ends the training.
         at_epoch_end: called after each epoch, once it is counted.
     """
-    while not trainer.finished:
+    while trainer.batch or not trainer.finished:
         started, tokens_before = time.perf_counter(), trainer.sums.tokens
         for batch in batches.shuffled(trainer.settings.seed, trainer.epoch + 1, trainer.batch):
+            if trainer.finished:
+                break
             trainer.train_step(batch)
             for act in after_step:
                 act()
-            if trainer.finished:
-                break
         sums, steps = trainer.sums, trainer.batch
         train_loss = sums.loss.item() / sums.tokens  # reading it waits for the last step
         seconds = time.perf_counter() - started

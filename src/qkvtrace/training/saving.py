@@ -30,8 +30,7 @@ class Saver:
 
         Raises UserError if it is damaged, or the run's vocabularies are not its own.
         """
-        files.remove_leftovers(self.run.checkpoints)
-        files.remove_leftovers(self.run.snapshots)
+        files.remove_leftovers(self.run.folder)
         if not (self.run.checkpoints / "latest").exists():
             return False
         checkpoint = checkpoints.load(self.run.checkpoints, "latest")

@@ -1,5 +1,6 @@
 """The sentences to translate: from the environment, a file or stdin."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -17,7 +18,8 @@ def input_lines(text: str | None, file: str | None) -> Iterator[str]:
     if text is not None and file is not None:
         raise UserError(f"expected TEXT or file=, found both: {text!r} and {file!r}")
     if text is not None:
-        yield from text.split("\n")
+        for number, line in enumerate(os.fsencode(text).split(b"\n"), start=1):
+            yield decoded(line, f"TEXT:{number}")
     elif file is not None:
         yield from (line for _, line in read_lines(Path(file)))
     else:

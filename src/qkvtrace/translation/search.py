@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from qkvtrace.corpus.vocabulary import EOS, SOS
+from qkvtrace.model.mode import evaluating
 from qkvtrace.model.transformer import Transformer
 
 
@@ -22,7 +23,6 @@ class Found:
     probabilities: Tensor  # (B, T, C)
 
 
-@torch.no_grad()
 def greedy(
     model: Transformer,
     source: Tensor,
@@ -42,28 +42,28 @@ def greedy(
         cached: keep keys and values of earlier positions; else compute them anew at each step,
             which intervening functions that look at all positions need.
     """
-    training = model.training
-    model.eval()
-    limits = 2 * (source != model.pad).sum(1) + 10 if max_length is None else max_length
-    limits = torch.as_tensor(limits, device=source.device).clamp(max=model.max_positions or 2**31)
-    encoded = model.encode(source)
-    target = torch.full((len(source), 1), SOS, device=source.device)
-    lengths = torch.zeros_like(target[:, 0])
-    ended = torch.zeros_like(lengths, dtype=torch.bool)
-    steps: list[tuple[Tensor, Tensor]] = []
-    while not ended.all():
-        if cached:
-            logits = model.decode(target[:, -1:], encoded)
-        else:
-            encoded.past = []
-            logits = model.decode(target, encoded)
-        best = logits[:, -1].softmax(-1).topk(min(candidates, logits.shape[-1]))  # (B, C)
-        steps.append((best.indices, best.values))
-        chosen = best.indices[:, 0].where(~ended, EOS)
-        target = torch.cat([target, chosen[:, None]], dim=1)
-        lengths += ~ended
-        ended |= (chosen == EOS) | (lengths >= limits)
-    model.train(training)
+    with evaluating(model):
+        limits = 2 * (source != model.pad).sum(1) + 10 if max_length is None else max_length
+        limits = torch.as_tensor(limits, device=source.device).clamp(
+            max=model.max_positions or 2**31
+        )
+        encoded = model.encode(source)
+        target = torch.full((len(source), 1), SOS, device=source.device)
+        lengths = torch.zeros_like(target[:, 0])
+        ended = torch.zeros_like(lengths, dtype=torch.bool)
+        steps: list[tuple[Tensor, Tensor]] = []
+        while not ended.all():
+            if cached:
+                logits = model.decode(target[:, -1:], encoded)
+            else:
+                encoded.past = []
+                logits = model.decode(target, encoded)
+            best = logits[:, -1].softmax(-1).topk(min(candidates, logits.shape[-1]))  # (B, C)
+            steps.append((best.indices, best.values))
+            chosen = best.indices[:, 0].where(~ended, EOS)
+            target = torch.cat([target, chosen[:, None]], dim=1)
+            lengths += ~ended
+            ended |= (chosen == EOS) | (lengths >= limits)
     return Found(
         target[:, 1:],
         lengths,

@@ -1,5 +1,6 @@
 """A run in TensorBoard: scalars, texts, figures, hyper-parameters, and the Projector's points."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -32,6 +33,7 @@ class Board:
     def __init__(self, folder: Path, first_epoch: int) -> None:
         """first_epoch: what an earlier process wrote of it and later ones is not shown any more."""
         self.folder = folder
+        threading.excepthook = _unless_told
         self.writer = SummaryWriter(str(folder), purge_step=first_epoch)
         self.events: FileWriter = self.writer._get_file_writer()
 
@@ -86,6 +88,12 @@ class Board:
         )
         summary = Summary(value=[Summary.Value(tag=tag, image=image)])
         self.events.add_summary(summary, epoch)
+
+
+def _unless_told(failed: threading.ExceptHookArgs) -> None:
+    """The writer's thread need not print that the disk is full: our next call to it raises that."""
+    if not isinstance(failed.exc_value, OSError):
+        threading.__excepthook__(failed)
 
 
 def translation_table(snapshot: Snapshot) -> str:
