@@ -101,11 +101,13 @@ class TrainingSettings:
             at_least(f"training.{name}", getattr(self, name), 1)
         for name in ("warmup_steps", "seed"):
             at_least(f"training.{name}", getattr(self, name), 0)
+        if self.seed >= 2**32:  # PyTorch's generator takes no more bits
+            raise UserError(f"training.seed: expected a number below 2**32, found {self.seed}")
         if self.steps is not None:
             at_least("training.steps", self.steps, 1)
         for name in ("learning_rate", "weight_decay"):
             at_least(f"training.{name}", getattr(self, name), 0)
-        if self.clip_norm is not None and self.clip_norm <= 0:
+        if self.clip_norm is not None and not self.clip_norm > 0:
             raise UserError(
                 f"training.clip_norm: expected a number above 0 or null, found {self.clip_norm}"
             )

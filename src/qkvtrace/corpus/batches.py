@@ -53,7 +53,8 @@ class Batches:
     def shuffled(self, seed: int, epoch: int, start: int = 0) -> Iterator[Batch]:
         """The batches of an epoch, from number `start` on."""
         # Large odd multipliers keep (seed, epoch) and (seed + 1, epoch - 1) apart.
-        generator = torch.Generator().manual_seed((seed * 1_000_003 + epoch) * 2_654_435_761)
+        mixed = (seed * 1_000_003 + epoch) * 2_654_435_761 % 2**64
+        generator = torch.Generator().manual_seed(mixed)
         order = torch.randperm(len(self.pairs), generator=generator).tolist()
         pool = POOL * self.size
         groups = []

@@ -35,7 +35,7 @@ class Corpus:
     def check_lengths(self, limit: int | None) -> None:
         """Raise UserError if a sentence, with <sos> and <eos>, has more than `limit` tokens."""
         pairs = [pair for split in SPLITS for pair in self.splits[split]]
-        longest = max((side for pair in pairs for side in pair), key=len)
+        longest = max((side for pair in [*pairs, self.probes] for side in pair), key=len)
         if limit is not None and len(longest) + 2 > limit:
             raise UserError(
                 f"model.max_positions: expected room for {len(longest)} tokens, <sos> and <eos>, "
@@ -152,7 +152,7 @@ def _load(path: Path, fingerprint: str) -> Corpus | None:
     """The cached corpus, or None if there is no valid one."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        splits = content["splits"]
+        splits = {split: [(s, t) for s, t in pairs] for split, pairs in content["splits"].items()}
         if content["fingerprint"] != fingerprint:
             return None
         for split in SPLITS:
@@ -164,5 +164,5 @@ def _load(path: Path, fingerprint: str) -> Corpus | None:
             Vocabulary(content["target"]),
             content["probes"],
         )
-    except (FileNotFoundError, ValueError, KeyError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None

@@ -10,7 +10,6 @@ checkpoints/latest, checkpoints/best   links to two of these; the others are del
 """
 
 import hashlib
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,7 +82,7 @@ def _remove_unused(folder: Path) -> None:
     kept = {(folder / link).resolve() for link in ("latest", "best")}
     for path in folder.glob("epoch-*"):
         if path.resolve() not in kept:
-            shutil.rmtree(path)
+            files.remove_folder(path)
 
 
 def _sha256(path: Path) -> str:

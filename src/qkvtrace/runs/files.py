@@ -63,12 +63,19 @@ def new_folder(path: Path) -> Iterator[Path]:
         yield temporary
         sync_folder(temporary)
         if path.exists():
-            shutil.rmtree(path)
+            remove_folder(path)
         temporary.replace(path)
         sync_folder(path.parent)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def remove_folder(path: Path) -> None:
+    """Delete a folder so that no reader meets half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.old.tmp")
+    path.replace(temporary)
+    shutil.rmtree(temporary)
 
 
 def sync_folder(path: Path) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import shorten
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ SCALE = 160  # width of the colour scale
 TITLE_SPACE = 34  # height of a panel's title and of the space around its tokens
 TITLE, LABEL = 22, 14  # font sizes in pixels
 COLUMNS = 5
+WIDTH = 1900  # pixels of a screen
 MOST_PANELS = 20
 
 
@@ -49,10 +51,10 @@ def attention_figure(snapshot: Snapshot, site: Site, layer: int, head: int) -> P
     panels = []
     for index, sentence in enumerate(snapshot.sentences[:MOST_PANELS]):
         queries, keys = site.tokens(sentence, "query"), site.tokens(sentence, "key")
-        title = f"{index + 1}) {' '.join(sentence.source[1:-1])}"
+        title = shorten(f"{index + 1}) {' '.join(sentence.source[1:-1])}", 50, placeholder=" …")
         panels.append(Panel(title, queries, keys, weights[index, : len(queries), : len(keys)]))
     title = f"{site.title}, layer {layer}, head {head}, epoch {snapshot.epoch}"
-    return small_multiples(title, panels, columns=COLUMNS)
+    return small_multiples(title, panels)
 
 
 def attention_over_epochs(
@@ -84,13 +86,17 @@ def png(picture: Pixels) -> bytes:
     return content.getvalue()
 
 
-def small_multiples(title: str, panels: Sequence[Panel], *, columns: int) -> Pixels:
-    """Panels in a grid under a title and the colour scale; as wide and high as they need."""
-    columns = min(columns, len(panels))
-    rows = [panels[first : first + columns] for first in range(0, len(panels), columns)]
+def small_multiples(title: str, panels: Sequence[Panel], *, columns: int | None = None) -> Pixels:
+    """Panels in a grid under a title and the colour scale.
+
+    columns: panels a row; None: as many as fit into a screen, at most COLUMNS.
+    """
     left = max(_width(token, LABEL) for panel in panels for token in panel.queries) + 8
     widths = [max(left + len(p.keys) * CELL, _width(p.title, LABEL)) for p in panels]
     step = max(widths) + MARGIN
+    columns = columns or max(1, min(COLUMNS, (WIDTH - MARGIN) // step))
+    columns = min(columns, len(panels))
+    rows = [panels[first : first + columns] for first in range(0, len(panels), columns)]
     tops = [max(_width(t, LABEL) for p in row for t in p.keys) + TITLE_SPACE for row in rows]
     heights = [
         top + max(len(panel.queries) for panel in row) * CELL + MARGIN
