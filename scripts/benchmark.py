@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -112,6 +113,7 @@ def steps(settings: Settings, outputs: Path) -> tuple[Callable[[], None], Callab
         trainer.train_step(next(mine))
 
     shape = settings.model
+    warnings.simplefilter("ignore")  # nn.Transformer's, about an optimisation that it leaves out
     peer = nn.ModuleDict(
         {
             "source": nn.Embedding(len(corpus.source), shape.width),

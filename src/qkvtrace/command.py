@@ -88,8 +88,7 @@ def train_settings(config: DictConfig) -> Settings:
 
 def composed(config_name: str, *overrides: str) -> dict[str, Any]:
     """The configuration that a command of this name would have, within another command."""
-    with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
-        return plain(hydra.compose(config_name, list(overrides)))
+    return plain(hydra.compose(config_name, list(overrides)))
 
 
 def plain(config: DictConfig) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def address(run: Run) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     board = Path(sys.executable).with_name("tensorboard")
-    serve = [board, "--logdir", run.folder.parents[1], "--host", "127.0.0.1", "--port", str(port)]
+    serve = [str(board), "--logdir", str(run.folder.parents[1]), "--port", str(port)]
     with subprocess.Popen(serve, stderr=subprocess.DEVNULL) as server:
         try:
             url = f"http://127.0.0.1:{port}"

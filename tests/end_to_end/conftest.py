@@ -26,7 +26,7 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def script() -> Callable[..., CompletedProcess[str]]:
-    """Run a script to its end; `stdin` may hold surrogates, which stand for bytes that no UTF-8 has."""
+    """Run a script to its end; surrogates in `stdin` stand for bytes that are no UTF-8."""
 
     def run(
         name: str,

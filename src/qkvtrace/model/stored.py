@@ -47,10 +47,8 @@ def load_trained(run: Run, which: str, device: torch.device) -> Trained:
     check_vocabularies(run, checkpoint, source, target)
     model = build_model(settings, source, target)
     try:
-        with torch.no_grad():
-            for name, parameter in model.named_parameters():
-                parameter.copy_(checkpoint.model[name])
-    except (KeyError, RuntimeError):
+        model.load_parameters(checkpoint.model)
+    except ValueError:
         raise UserError(
             f"expected a checkpoint of the model that .hydra/config.yaml describes, found another: "
             f"{run.checkpoints / which}"

@@ -6,7 +6,7 @@ Shapes: B sentences, S source and T target positions, D model width, V target vo
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -149,6 +149,18 @@ class Transformer(nn.Module):
     def decode(self, target: Tensor, cache: Cache) -> Tensor:
         """target (B, T), the tokens that follow those in `cache`, which grows -> (B, T, V)."""
         return self.logits(self.vocabulary(self.decoder(target, cache)))
+
+    def load_parameters(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take the values of `tensors`, by parameter name.
+
+        Raises ValueError if they are another model's.
+        """
+        own = dict(self.named_parameters())
+        if {name: p.shape for name, p in own.items()} != {n: t.shape for n, t in tensors.items()}:
+            raise ValueError("expected the parameters of this model, found others")
+        with torch.no_grad():
+            for name, parameter in own.items():
+                parameter.copy_(tensors[name])
 
     @property
     def max_positions(self) -> int | None:

@@ -60,7 +60,7 @@ def load(folder: Path, which: str) -> Checkpoint:
     if not path.exists():
         raise UserError(f"expected a checkpoint (training writes the first), found none: {path}")
     try:
-        lines = (path / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+        lines = (path / "SHA256SUMS").read_bytes().decode().removesuffix("\n").split("\n")
         sums = {file: digest for digest, file in (line.split("  ", 1) for line in lines)}
     except (FileNotFoundError, ValueError):
         raise UserError(

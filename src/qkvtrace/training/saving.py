@@ -37,7 +37,7 @@ class Saver:
         check_vocabularies(self.run, checkpoint, self.source, self.target)
         try:
             self.trainer.load(checkpoint.model, checkpoint.training, checkpoint.state)
-        except (KeyError, RuntimeError):
+        except ValueError:
             raise UserError(
                 "expected a checkpoint of the model that .hydra/config.yaml describes, found "
                 f"another: {self.run.checkpoints / 'latest'}"

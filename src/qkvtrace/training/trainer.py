@@ -108,11 +108,9 @@ class Trainer:
     ) -> None:
         """Go on from where `model_tensors`, `training_tensors` and `position` were taken.
 
-        Raises KeyError if the tensors are another model's.
+        Raises ValueError if the tensors are another model's.
         """
-        with torch.no_grad():
-            for name, parameter in self.model.named_parameters():
-                parameter.copy_(model[name])
+        self.model.load_parameters(model)
         self.optimizer.load_state(
             {name: training[f"adam.{name}"] for name in self.optimizer.state()}
         )
@@ -121,7 +119,7 @@ class Trainer:
             torch.cuda.set_rng_state(training["random.cuda"], self.device)
         self.epoch, self.batch, self.step = position["epoch"], position["batch"], position["step"]
         self.sums = Sums(
-            training["sums.loss"].to(self.device),
-            training["sums.gradient_norm"].to(self.device),
+            training["sums.loss"].to(self.device, copy=True),
+            training["sums.gradient_norm"].to(self.device, copy=True),
             position["tokens"],
         )
