@@ -19,9 +19,7 @@ export TEXT
 endif
 
 # All set-up speaks to stderr: stdout belongs to results.
-TORCH_INDEX_cpu := --extra-index-url https://download.pytorch.org/whl/cpu
-TORCH_VERSION := $(shell sed -n 's/^torch==//p' requirements.lock)
-TORCH_cpu := torch==$(TORCH_VERSION)+cpu
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help train translate board prepare bench gpu picture test lint format clean
@@ -68,16 +66,19 @@ clean: ## remove .venv; runs in outputs/ stay
 	@rm -rf .venv
 
 $(BIN)/.ready: requirements.lock pyproject.toml
-	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "expected Python 3.11 or later, found $$("$(PYTHON)" --version 2>&1); PYTHON=... names one" >&2; exit 1; }
-	@echo "setting up .venv (once, a few minutes)" >&2
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "expected Python 3.11 or later, found: $(PYTHON) (PYTHON=... names another)" >&2; \
+		exit 1; }
+	@echo "setting up .venv (once, a minute or more)" >&2
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv >&2
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		$(if $(TORCH_$(TORCH)),$(TORCH_INDEX_$(TORCH)) $(TORCH_$(TORCH))) -r requirements.lock >&2
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--no-deps --no-build-isolation --editable . >&2
+ifeq ($(TORCH),cpu)
+	@$(PIP) --no-deps --extra-index-url https://download.pytorch.org/whl/cpu \
+		"$$(sed -n 's/^torch==.*/&+cpu/p' requirements.lock)" >&2
+endif
+	@$(PIP) --requirement requirements.lock >&2
+	@$(PIP) --no-deps --no-build-isolation --editable . >&2
 	@touch $@
 
 $(BIN)/.ready-dev: $(BIN)/.ready requirements-dev.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock >&2
+	@$(PIP) --requirement requirements-dev.lock >&2
 	@touch $@

@@ -3,6 +3,7 @@
 On stdout: where the run lies and what it reached. All else goes to stderr.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -115,7 +116,7 @@ def main(config: DictConfig) -> float:
     if board:
         board.close(settings, final)
     print(
-        f"{run.folder}: epoch {final.epoch}, exact_match {final.exact_match:.3f}, "
+        f"{os.path.relpath(run.folder)}: epoch {final.epoch}, exact_match {final.exact_match:.3f}, "
         f"valid_loss {final.valid_loss:.3f}"
     )
     return final.valid_loss

@@ -23,10 +23,13 @@ from qkvtrace.settings import (
 from qkvtrace.training.saving import Saver
 from qkvtrace.training.trainer import Trainer
 
-SOURCE = Vocabulary(
-    (*SPECIALS, *"i we can want to eat drink read apple bread water book it".split())
-)
-TARGET = Vocabulary((*SPECIALS, *"ich wir kann können essen trinken lesen brot es".split()))
+
+def vocabulary(words: str) -> Vocabulary:
+    return Vocabulary((*SPECIALS, *words.split()))
+
+
+SOURCE = vocabulary("i we can want to eat drink read apple bread water book it")
+TARGET = vocabulary("ich wir kann können essen trinken lesen brot es")
 
 DATA = DataSettings(
     name="small",

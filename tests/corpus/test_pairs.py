@@ -82,8 +82,16 @@ def test_a_bad_tsv_is_an_error_that_names_file_and_line(
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        (b"a\nb\n", b"c\n", "expected parallel files of one length, found 2 lines in {s} and 1 in {t}"),
-        (b"a\n", b"c\n\n", "expected parallel files of one length, found 1 lines in {s} and 2 in {t}"),
+        (
+            b"a\nb\n",
+            b"c\n",
+            "expected parallel files of one length, found 2 lines in {s} and 1 in {t}",
+        ),
+        (
+            b"a\n",
+            b"c\n\n",
+            "expected parallel files of one length, found 1 lines in {s} and 2 in {t}",
+        ),
         (b"a\n\n", b"c\nd\n", "expected a source sentence, found blank text: {s}:2 and {t}:2"),
         (b"a\nb\n", b"c\n\t\n", "expected a target sentence, found blank text: {s}:2 and {t}:2"),
         (b"a\n", b"\xff\n", "expected UTF-8, found other bytes: {t}:1"),

@@ -166,7 +166,7 @@ def test_pairs_with_a_longer_side_are_left_out(
 def test_a_max_length_that_keeps_no_pair_is_an_error(
     settings: DataSettings, cache: Path, data_settings: Callable[..., DataSettings]
 ) -> None:
-    with pytest.raises(UserError, match="data.max_length: .* found 1, .* all 3 of data.train"):
+    with pytest.raises(UserError, match=r"data.max_length: .* found 1, .* all 3 of data.train"):
         prepare(data_settings(**asdict(settings) | {"max_length": 1}), cache)
 
 
@@ -186,7 +186,9 @@ def test_sentences_and_probes_must_fit_the_table_of_positions(
     corpus = prepare(settings, cache)
     corpus.check_lengths(None)
     corpus.check_lengths(7)
-    expected = r"model\.max_positions: expected room for 5 tokens, .* found 6 .* i eat z\. b\. bread"
+    expected = (
+        r"model\.max_positions: expected room for 5 tokens, .* found 6 .* i eat z\. b\. bread"
+    )
     with pytest.raises(UserError, match=expected):
         corpus.check_lengths(6)
     long = data_settings(**asdict(settings) | {"probes": ("it " * 9,)})

@@ -26,7 +26,9 @@ def test_english_contractions_are_cut() -> None:
     assert Tokenizer("en", lowercase=False)("We can't.") == ["We", "ca", "n't", "."]
 
 
-@pytest.mark.parametrize(("lowercase", "tokens"), [(True, ["straße", "über"]), (False, ["Straße", "Über"])])
+@pytest.mark.parametrize(
+    ("lowercase", "tokens"), [(True, ["straße", "über"]), (False, ["Straße", "Über"])]
+)
 def test_case_is_dropped_only_if_asked(lowercase: bool, tokens: list[str]) -> None:
     assert Tokenizer("de", lowercase=lowercase)("Straße Über") == tokens
 

@@ -78,7 +78,9 @@ def test_other_tokens_or_another_order_have_another_hash(tokens: tuple[str, ...]
 def test_a_file_with_something_else_is_an_error_that_names_it(tmp_path: Path, content: str) -> None:
     path = tmp_path / "vocabulary.json"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(UserError, match=r"expected a list of tokens that starts .*vocabulary\.json"):
+    with pytest.raises(
+        UserError, match=r"expected a list of tokens that starts .*vocabulary\.json"
+    ):
         Vocabulary.load(path)
 
 

@@ -29,7 +29,7 @@ def test_a_stored_model_translates_as_the_trained_one(
 
 
 def test_a_run_without_a_checkpoint_is_an_error(saver: Callable[..., Saver]) -> None:
-    with pytest.raises(UserError, match="expected a checkpoint .* found none: .*latest"):
+    with pytest.raises(UserError, match=r"expected a checkpoint .* found none: .*latest"):
         load_trained(saver().run, "latest", CPU)
 
 
@@ -61,5 +61,5 @@ def test_a_checkpoint_of_another_network_is_an_error(
     saved.save()
     config = saved.run.settings_file
     config.write_text(config.read_text().replace(*change))
-    with pytest.raises(UserError, match="expected a checkpoint of the model that .hydra"):
+    with pytest.raises(UserError, match=r"expected a checkpoint of the model that .hydra"):
         load_trained(saved.run, "latest", CPU)

@@ -53,7 +53,7 @@ def test_without_a_best_one_only_the_latest_is_kept(tmp_path: Path) -> None:
     for number in (1, 2):
         save(tmp_path, number, best=False)
     assert {path.name for path in tmp_path.iterdir()} == {"epoch-0002", "latest"}
-    with pytest.raises(UserError, match="expected a checkpoint .*, found none: .*best"):
+    with pytest.raises(UserError, match=r"expected a checkpoint .*, found none: .*best"):
         checkpoints.load(tmp_path, "best")
 
 
@@ -122,5 +122,5 @@ def test_missing_or_invalid_sums_are_an_error(tmp_path: Path, content: bytes | N
 
 def test_a_link_to_nothing_is_no_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "latest").symlink_to("epoch-0001")
-    with pytest.raises(UserError, match="expected a checkpoint .*, found none: .*latest"):
+    with pytest.raises(UserError, match=r"expected a checkpoint .*, found none: .*latest"):
         checkpoints.load(tmp_path, "latest")

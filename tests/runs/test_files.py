@@ -115,9 +115,14 @@ def test_an_exception_leaves_the_old_folder_and_no_temporary_one(tmp_path: Path)
     path = tmp_path / "folder"
     with files.new_folder(path) as temporary:
         (temporary / "one").touch()
-    with pytest.raises(KeyboardInterrupt), files.new_folder(path) as temporary:
-        (temporary / "two").touch()
-        raise KeyboardInterrupt
+
+    def fail() -> None:
+        with files.new_folder(path) as temporary:
+            (temporary / "two").touch()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
     assert names(path) == {"one"}
     assert names(tmp_path) == {"folder"}
 

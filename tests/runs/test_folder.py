@@ -1,6 +1,7 @@
 """A run folder: its layout, its settings and the link to the newest."""
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,11 @@ from qkvtrace.settings import (
 
 
 @pytest.fixture
-def settings(data_settings, model_settings, training_settings) -> Settings:  # type: ignore[no-untyped-def]
+def settings(
+    data_settings: Callable[..., DataSettings],
+    model_settings: Callable[..., ModelSettings],
+    training_settings: Callable[..., TrainingSettings],
+) -> Settings:
     return Settings(
         data=data_settings(probes=("für uns", "yes", "1", ""), train=("a.en", "a.de")),
         model=model_settings(),
@@ -60,14 +65,12 @@ def test_a_folder_without_a_run_is_an_error(tmp_path: Path) -> None:
 def test_another_corpus_is_an_error(tmp_path: Path, settings: Settings) -> None:
     run = Run.create(tmp_path, settings, {"corpus": "this"})
     run.check_corpus("this")
-    with pytest.raises(UserError, match="expected the corpus .*, found another: "):
+    with pytest.raises(UserError, match=r"expected the corpus .*, found another: "):
         run.check_corpus("that")
 
 
 @pytest.mark.parametrize("inside", [True, False])
-def test_latest_points_to_the_newest_run(
-    tmp_path: Path, settings: Settings, inside: bool
-) -> None:
+def test_latest_points_to_the_newest_run(tmp_path: Path, settings: Settings, inside: bool) -> None:
     outputs = tmp_path / "outputs"
     outputs.mkdir()
     parent = outputs if inside else tmp_path
@@ -83,12 +86,12 @@ def test_latest_points_to_the_newest_run(
 def test_a_damaged_configuration_is_an_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / ".hydra").mkdir()
     (tmp_path / ".hydra" / "config.yaml").write_bytes(content)
-    with pytest.raises(UserError, match="found a damaged file: .*config.yaml"):
+    with pytest.raises(UserError, match=r"found a damaged file: .*config.yaml"):
         stored_config(tmp_path)
 
 
 def test_a_missing_configuration_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="expected a run's configuration, found none: .*yaml"):
+    with pytest.raises(UserError, match=r"expected a run's configuration, found none: .*yaml"):
         stored_config(tmp_path)
 
 

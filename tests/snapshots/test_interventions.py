@@ -103,7 +103,7 @@ def test_a_mistyped_name_among_good_ones_is_an_error_and_leaves_no_hook(
 ) -> None:
     model = transformer()
     with (
-        pytest.raises(KeyError, match="no tap matches 'logit'; the taps are encoder.embedding, "),
+        pytest.raises(KeyError, match=r"no tap matches 'logit'; the taps are encoder.embedding, "),
         intervening(model, {"*.q": torch.zeros_like, "logit": torch.zeros_like}),
     ):
         pass

@@ -67,7 +67,7 @@ def test_nothing_is_stored_before_the_first_snapshot(tmp_path: Path) -> None:
 
 
 def test_a_missing_epoch_is_an_error_that_lists_the_stored_ones(store: Store) -> None:
-    with pytest.raises(UserError, match="expected a snapshot of epoch 4, found 0, 3, 15: .*snap"):
+    with pytest.raises(UserError, match=r"expected a snapshot of epoch 4, found 0, 3, 15: .*snap"):
         store.load(4)
 
 
@@ -75,7 +75,7 @@ def test_a_missing_epoch_is_an_error_that_lists_the_stored_ones(store: Store) ->
 def test_a_truncated_snapshot_is_an_error_that_names_the_file(store: Store, length: int) -> None:
     path = store.path(3)
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(UserError, match="found a damaged file: .*epoch-0003"):
+    with pytest.raises(UserError, match=r"found a damaged file: .*epoch-0003"):
         store.load(3)
 
 
@@ -98,7 +98,7 @@ def test_a_damaged_header_is_an_error_that_names_the_file(
     content = path.read_bytes()
     assert header in content
     path.write_bytes(content.replace(header, damaged, 1))
-    with pytest.raises(UserError, match="found a damaged file: .*epoch-0003"):
+    with pytest.raises(UserError, match=r"found a damaged file: .*epoch-0003"):
         store.load(3)
 
 

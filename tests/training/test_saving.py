@@ -166,7 +166,7 @@ def test_a_checkpoint_of_another_network_is_an_error(
     first, other = saver("first"), saver("other", **changed)
     first.save()
     other.run = first.run
-    with pytest.raises(UserError, match="expected a checkpoint of the model that .hydra"):
+    with pytest.raises(UserError, match=r"expected a checkpoint of the model that .hydra"):
         other.restore()
 
 
@@ -174,5 +174,5 @@ def test_another_vocabulary_is_an_error(saver: BuildSaver) -> None:
     kept = saver()
     kept.save()
     kept.target = Vocabulary([*SPECIALS, *reversed(kept.target.tokens[4:])])
-    with pytest.raises(UserError, match="expected the vocabulary .*/vocabulary.target.json"):
+    with pytest.raises(UserError, match=r"expected the vocabulary .*/vocabulary.target.json"):
         kept.restore()

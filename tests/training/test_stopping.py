@@ -21,20 +21,28 @@ def test_a_signal_is_acted_on_at_the_next_check(number: signal.Signals, status: 
         saved.append(len(steps))
         return "resume=here"
 
-    with pytest.raises(Interrupted, match="resume=here") as raised, stoppable(save) as check:
-        check()
-        os.kill(os.getpid(), number)
-        steps.append(2)
-        check()
+    def train() -> None:
+        with stoppable(save) as check:
+            check()
+            os.kill(os.getpid(), number)
+            steps.append(2)
+            check()
+
+    with pytest.raises(Interrupted, match="resume=here") as raised:
+        train()
     assert saved == [2]
     assert raised.value.exit_status == status
     assert handlers() == before
 
 
 def test_a_second_ctrl_c_ends_at_once() -> None:
-    with pytest.raises(KeyboardInterrupt), stoppable(lambda: "never") as _:
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
+    def train() -> None:
+        with stoppable(lambda: "never"):
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train()
 
 
 @pytest.mark.parametrize("failing", [False, True])

@@ -16,7 +16,12 @@ def stdin(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("text", "lines"),
-    [("we eat", ["we eat"]), ("", [""]), ("we\n\nit\n", ["we", "", "it", ""]), ("ä\u2028b", ["ä\u2028b"])],
+    [
+        ("we eat", ["we eat"]),
+        ("", [""]),
+        ("we\n\nit\n", ["we", "", "it", ""]),
+        ("ä\u2028b", ["ä\u2028b"]),
+    ],
 )
 def test_text_is_one_sentence_a_line(text: str, lines: list[str]) -> None:
     assert list(input_lines(text, None)) == lines
@@ -49,7 +54,7 @@ def test_text_and_a_file_at_once_are_an_error() -> None:
 
 
 def test_a_missing_file_is_an_error_that_names_it() -> None:
-    with pytest.raises(UserError, match="expected a text file, found none: missing.txt"):
+    with pytest.raises(UserError, match=r"expected a text file, found none: missing.txt"):
         next(input_lines(None, "missing.txt"))
 
 

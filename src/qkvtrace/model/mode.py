@@ -9,7 +9,7 @@ from torch import nn
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Without dropout and gradients; leaving, also by an exception, puts each module's mode back."""
+    """Neither dropout nor gradients; leaving, also by an exception, puts everything back."""
     modes = {module: module.training for module in model.modules()}
     try:
         model.eval()

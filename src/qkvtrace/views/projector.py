@@ -47,14 +47,15 @@ class Points:
 def write_projector(folder: Path, snapshots: Sequence[Snapshot]) -> None:
     """Write two embeddings: head_vectors (q, k, v, x1) and model_vectors (x4, layer outputs).
 
-    Sentences are left out from the end if there would be more points than the Projector draws.
+    Sentences, but for the first, are left out from the end if there would be more points than the
+    Projector draws.
     """
     assets = folder / "projector"
     assets.mkdir(exist_ok=True)
     config = []
     for name, points in (("head_vectors", head_vectors), ("model_vectors", model_vectors)):
         groups = [group for snapshot in snapshots for group in points(snapshot)]
-        groups = _at_most(groups, MOST_POINTS, len(snapshots[0].sentences))
+        groups = _at_most(groups, MOST_POINTS)
         vectors = torch.cat([group.vectors for group in groups]).numpy().astype(np.float32)
         files.write_bytes(assets / f"{name}.bytes", vectors.tobytes())
         files.write_text(assets / f"{name}.tsv", "\n".join(["\t".join(COLUMNS), *_rows(groups)]))
@@ -118,15 +119,16 @@ def _name(snapshot: Snapshot, index: int) -> str:
     return " ".join(snapshot.sentences[index].source[1:-1])
 
 
-def _at_most(groups: list[Points], most: int, sentences: int) -> list[Points]:
-    """Those groups whose sentences, taken in order, have `most` points or fewer together."""
+def _at_most(groups: list[Points], most: int) -> list[Points]:
+    """Those of the first sentence, and of as many as have `most` points or fewer together."""
     sizes: dict[str, int] = {}
     for group in groups:
         sizes[group.sentence] = sizes.get(group.sentence, 0) + len(group.tokens)
-    total, kept = 0, set()
+    total = 0
+    kept: set[str] = set()
     for name, size in sizes.items():
         total += size
-        if total <= most:
+        if total <= most or not kept:
             kept.add(name)
     return [group for group in groups if group.sentence in kept]
 

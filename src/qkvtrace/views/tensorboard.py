@@ -114,5 +114,6 @@ def translation_table(snapshot: Snapshot) -> str:
 
 
 def _escaped(tokens: Sequence[str]) -> str:
-    """Text that Markdown shows as it is."""
-    return "".join(f"\\{c}" if c in "\\`*_{}[]<>()#+-.!|~" else c for c in " ".join(tokens))
+    """Text that TensorBoard's Markdown shows as it is."""
+    text = " ".join(tokens).replace("&", "&amp;").replace("<", "&lt;")
+    return "".join(f"\\{c}" if c in "\\`*_{}[]()>#+-.!|" else c for c in text)

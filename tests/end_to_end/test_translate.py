@@ -1,0 +1,265 @@
+"""make translate: sentences in, one translation a line out."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+Script = Callable[..., CompletedProcess[str]]
+
+APPLE, APFEL = "we can eat apple", "wir konnen apfel essen"
+ODD = """we, can's (eat) = "apple" $HOME $(x) `x` # \\ ; & | * é ü 苹果"""
+
+
+@pytest.fixture(scope="module")
+def run(script: Script, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The default recipe, with less to look at."""
+    outputs = tmp_path_factory.mktemp("outputs")
+    watched = ("snapshots.every=0", "snapshots.epochs=[30]", "snapshots.tensorboard=false")
+    done = script("train", f"outputs={outputs}", *watched)
+    assert done.returncode == 0, done.stderr
+    return (outputs / "latest").resolve()
+
+
+@pytest.fixture(scope="module")
+def translate(script: Script, run: Path) -> Script:
+    """Translate with that run, or with another one."""
+
+    def translate(
+        *arguments: str, text: str | None = None, stdin: str = "", of: Path = run
+    ) -> CompletedProcess[str]:
+        environment = {} if text is None else {"TEXT": text}
+        return script("translate", f"run={of}", *arguments, stdin=stdin, environment=environment)
+
+    return translate
+
+
+def outcome(done: CompletedProcess[str]) -> tuple[int, str, str]:
+    return done.returncode, done.stdout, done.stderr
+
+
+def assert_one_line(done: CompletedProcess[str], words: str) -> None:
+    """The script failed with nothing but one line on stderr, which has these words."""
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    missing = [word for word in words.split() if word not in line]
+    assert not missing, line
+
+
+def test_text_is_translated_to_exactly_one_line(translate: Script) -> None:
+    assert outcome(translate(text=APPLE)) == (0, f"{APFEL}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("stdin", "out"),
+    [
+        ("", ""),
+        ("\n", "\n"),
+        (f"{APPLE}\n", f"{APFEL}\n"),
+        (APPLE, f"{APFEL}\n"),
+        (f"{APPLE}\n\n \ni can read book\n", f"{APFEL}\n\n\nich konnen buch lesen\n"),
+        (f"{APPLE}\r\n{APPLE.upper()}\r\n", f"{APFEL}\n{APFEL}\n"),
+        (f"{APPLE}\n" * 130, f"{APFEL}\n" * 130),
+    ],
+    ids=["nothing", "empty line", "line", "no line end", "blank lines", "CRLF", "two batches"],
+)
+def test_each_line_of_stdin_becomes_one_line(translate: Script, stdin: str, out: str) -> None:
+    assert outcome(translate(stdin=stdin)) == (0, out, "")
+
+
+def test_each_line_of_a_file_becomes_one_line(translate: Script, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text(f"{APPLE}\n\n{APPLE}", encoding="utf-8")
+    done = translate(f"file={tmp_path}/in.txt")
+    assert outcome(done) == (0, f"{APFEL}\n\n{APFEL}\n", "")
+
+
+def test_empty_text_is_an_empty_line(translate: Script) -> None:
+    assert outcome(translate(text="")) == (0, "\n", "")
+
+
+def test_unknown_words_are_named_in_one_line_on_stderr(translate: Script) -> None:
+    done = translate(stdin=f"{APPLE}\nwe can eat zebra\nyak can eat zebra\n")
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 3
+    assert done.stderr == "translated as <unk>: 'zebra' 'yak'\n"
+
+
+def test_odd_characters_in_text_do_no_harm(translate: Script) -> None:
+    done = translate(text=ODD)
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 1
+    (warning,) = done.stderr.splitlines()
+    assert all(repr(word) in warning for word in ("(", "=", '"', "$", "é", "ü", "苹果"))
+
+
+@pytest.mark.parametrize("checkpoint", ["best", "latest"])
+def test_either_checkpoint_translates(translate: Script, checkpoint: str) -> None:
+    assert translate(f"checkpoint={checkpoint}", text=APPLE).stdout == f"{APFEL}\n"
+
+
+def test_details_show_what_each_step_chose_from(translate: Script) -> None:
+    done = translate("details=true", "candidates=3", stdin=f"{APPLE}\n\n")
+    first, *table, last = done.stdout.splitlines()
+    assert (done.returncode, first, last, done.stderr) == (0, APFEL, "", "")
+    rows = [[cell.strip() for cell in row.split("│")[1:-1]] for row in table if "│" in row]
+    assert [row[0] for row in rows] == ["1", "2", "3", "4", "5"]
+    chosen = [row[1].split() for row in rows]
+    assert [token for token, _ in chosen] == [*APFEL.split(), "<eos>"]
+    assert all(0.5 < float(probability) <= 1 for _, probability in chosen)
+    assert all(len(row) == 1 + 3 for row in rows)
+
+
+def test_a_longest_translation_can_be_asked_for(translate: Script) -> None:
+    assert translate("max_length=2", text=APPLE).stdout == "wir konnen\n"
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly(root: Path, run: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "scripts/translate.py", f"run={run}", "batch_size=1"],
+        cwd=root,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{APPLE}\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == f"{APFEL}\n"
+    process.stdout.close()
+    process.stdin.write(f"{APPLE}\n" * 10)
+    process.stdin.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "stdin", "words"),
+    [
+        ("we " * 99, "", "at most 98 tokens 100 positions found 99: we we"),
+        (None, f"{APPLE}\nwe \udcff\n", "UTF-8 stdin:2"),
+        ("we\nwe \udcff", "", "UTF-8 TEXT:2"),
+    ],
+    ids=["too long", "no UTF-8 on stdin", "no UTF-8 in TEXT"],
+)
+def test_a_sentence_that_cannot_be_translated_is_told_in_one_line(
+    translate: Script, text: str | None, stdin: str, words: str
+) -> None:
+    assert_one_line(translate(text=text, stdin=stdin), words)
+
+
+@pytest.mark.parametrize(
+    ("argument", "text", "words"),
+    [
+        ("file={f}/none.txt", None, "text file found none: {f}/none.txt"),
+        ("file={f}", None, "text file found a folder: {f}"),
+        ("file={f}/some.txt", "we", "TEXT or file= found both: 'we' '{f}/some.txt'"),
+        ("run={f}", APPLE, "run folder make train found none: {f}"),
+        ("run={f}/latest", APPLE, "run folder make train found none: {f}/latest"),
+        ("checkpoint=newest", APPLE, "checkpoint one of best, latest 'newest'"),
+        ("batch_size=0", APPLE, "batch_size 1 or more found 0"),
+        ("colour=red", APPLE, "colour no such setting"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(
+    translate: Script, tmp_path: Path, argument: str, text: str | None, words: str
+) -> None:
+    (tmp_path / "some.txt").write_text(APPLE)
+    assert_one_line(translate(argument.format(f=tmp_path), text=text), words.format(f=tmp_path))
+
+
+def flip_a_byte(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def reverse_the_words(path: Path) -> None:
+    tokens = json.loads(path.read_text())
+    path.write_text(json.dumps(tokens[:4] + tokens[:3:-1]))
+
+
+def cut_in_half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize(
+    ("damage", "file", "words"),
+    [
+        (flip_a_byte, "checkpoints/best/model.safetensors", "SHA-256 damaged model.safetensors"),
+        (flip_a_byte, "checkpoints/best/state.json", "SHA-256 damaged state.json"),
+        (cut_in_half, "checkpoints/best/training.safetensors", "SHA-256 training.safetensors"),
+        (Path.unlink, "checkpoints/best/model.safetensors", "SHA-256 damaged model.safetensors"),
+        (Path.unlink, "checkpoints/best/SHA256SUMS", "expected a checkpoint SHA256SUMS"),
+        (shutil.rmtree, "checkpoints", "expected a checkpoint found none: checkpoints/best"),
+        (reverse_the_words, "vocabulary.target.json", "vocabulary found another: target.json"),
+        (cut_in_half, "vocabulary.source.json", "JSON damaged vocabulary.source.json"),
+        (Path.unlink, "vocabulary.source.json", "expected a file vocabulary.source.json"),
+        (Path.unlink, ".hydra/config.yaml", "configuration found none: .hydra/config.yaml"),
+    ],
+)
+def test_a_damaged_run_is_told_in_one_line(
+    translate: Script,
+    run: Path,
+    tmp_path: Path,
+    damage: Callable[[Path], None],
+    file: str,
+    words: str,
+) -> None:
+    copy = shutil.copytree(run, tmp_path / "copy", symlinks=True)
+    damage(copy / file)
+    assert_one_line(translate(text=APPLE, of=copy), words)
+
+
+@pytest.fixture
+def make(root: Path, run: Path, tmp_path: Path) -> Callable[..., CompletedProcess[str]]:
+    """Run `make` where it finds everything set up: it must not install anything in a test."""
+    if shutil.which("make") is None:
+        pytest.skip("make is not here")
+    for name in ("Makefile", "pyproject.toml", "requirements.lock", "scripts", "configs"):
+        (tmp_path / name).symlink_to(root / name)
+    tools = tmp_path / ".venv" / "bin"
+    tools.mkdir(parents=True)
+    (tools / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (tools / "python").chmod(0o755)
+    (tools / ".ready").touch()
+
+    def make(
+        *arguments: str, stdin: str = "", environment: Mapping[str, str] = os.environ
+    ) -> CompletedProcess[str]:
+        return subprocess.run(
+            ["make", *arguments, f"ARGS=run={run}"],
+            cwd=tmp_path,
+            env=environment,
+            input=stdin,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+
+    return make
+
+
+@pytest.mark.parametrize("text", [APPLE, ODD, "", "it's 100 % $$ $(shell echo no) ${HOME}"])
+def test_make_translate_hands_text_on_untouched(
+    make: Callable[..., CompletedProcess[str]], translate: Script, text: str
+) -> None:
+    expected = outcome(translate(text=text))
+    assert expected[0] == 0
+    assert outcome(make("translate", f"TEXT={text}")) == expected
+    assert outcome(make("translate", environment=os.environ | {"TEXT": text})) == expected
+
+
+def test_make_translate_without_text_reads_stdin(
+    make: Callable[..., CompletedProcess[str]],
+) -> None:
+    done = make("translate", stdin=f"{APPLE}\n\n{APPLE}\n")
+    assert outcome(done) == (0, f"{APFEL}\n\n{APFEL}\n", "")
