@@ -18,7 +18,8 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from qkvtrace.command import command, composed, plain
-from qkvtrace.settings import BenchmarkSettings, Settings, from_config
+from qkvtrace.conversion import from_config
+from qkvtrace.settings import BenchmarkSettings, Settings
 
 
 @command("benchmark")

@@ -13,7 +13,8 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from qkvtrace.command import command, plain
-from qkvtrace.settings import GpuSettings, from_config
+from qkvtrace.conversion import from_config
+from qkvtrace.settings import GpuSettings
 
 
 @command("gpu")

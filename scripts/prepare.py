@@ -8,7 +8,8 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from qkvtrace.command import command, plain
-from qkvtrace.settings import PrepareSettings, from_config
+from qkvtrace.conversion import from_config
+from qkvtrace.settings import PrepareSettings
 
 
 @command("prepare")

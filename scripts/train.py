@@ -3,7 +3,6 @@
 On stdout: where the run lies and what it reached. All else goes to stderr.
 """
 
-import os
 import sys
 from pathlib import Path
 
@@ -79,8 +78,8 @@ def main(config: DictConfig) -> float:
 
     # How it is watched.
     looked_at, left_out = probes(corpus)
-    for sentence in left_out:
-        print(f"not looked at, since it has unknown words: {sentence}", file=sys.stderr)
+    if left_out:
+        print(f"not looked at, for unknown words: {'; '.join(left_out)}", file=sys.stderr)
     axes = {name: tap.axes for name, tap in taps(model).items()}
     store = Store(run.snapshots)
     first = trainer.epoch + 1 if trainer.step else 0
@@ -116,7 +115,7 @@ def main(config: DictConfig) -> float:
     if board:
         board.close(settings, final)
     print(
-        f"{os.path.relpath(run.folder)}: epoch {final.epoch}, exact_match {final.exact_match:.3f}, "
+        f"{run}: epoch {final.epoch}, exact_match {final.exact_match:.3f}, "
         f"valid_loss {final.valid_loss:.3f}"
     )
     return final.valid_loss

@@ -10,7 +10,8 @@ import sys
 from omegaconf import DictConfig
 
 from qkvtrace.command import command, plain
-from qkvtrace.settings import TranslateSettings, from_config
+from qkvtrace.conversion import from_config
+from qkvtrace.settings import TranslateSettings
 
 
 @command("translate")

@@ -13,6 +13,7 @@ import yaml
 from hydra import compose, initialize_config_dir
 
 from qkvtrace.command import CONFIGS, plain
+from qkvtrace.conversion import from_config
 from qkvtrace.errors import UserError
 from qkvtrace.settings import (
     BenchmarkSettings,
@@ -24,7 +25,6 @@ from qkvtrace.settings import (
     SnapshotSettings,
     TrainingSettings,
     TranslateSettings,
-    from_config,
 )
 
 COMMANDS = {

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,9 +15,10 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from qkvtrace.conversion import from_config
 from qkvtrace.errors import Interrupted, UserError
 from qkvtrace.runs.folder import Run, stored_config
-from qkvtrace.settings import Settings, from_config
+from qkvtrace.settings import Settings
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 CHANGEABLE = (
@@ -106,6 +108,9 @@ def _told(wanted: bool) -> Iterator[None]:
         _leave(str(stop), stop.exit_status)
     except KeyboardInterrupt:
         _leave("interrupted", 130)
+    except BrokenPipeError:  # who reads stdout has seen enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except (UserError, HydraException, OmegaConfBaseException, OSError) as error:
         if wanted:
             raise

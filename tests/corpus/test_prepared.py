@@ -75,7 +75,8 @@ def test_reading_the_cache_imports_neither_spacy_nor_torchtext(
     code = (
         "import json, sys; from pathlib import Path\n"
         "from qkvtrace.corpus.prepared import prepare\n"
-        "from qkvtrace.settings import DataSettings, from_config\n"
+        "from qkvtrace.conversion import from_config\n"
+        "from qkvtrace.settings import DataSettings\n"
         "prepare(from_config(DataSettings, json.loads(sys.argv[1])), Path(sys.argv[2]))\n"
         "print([name for name in ('spacy', 'torchtext', 'torch') if name in sys.modules])\n"
     )

@@ -32,7 +32,7 @@ FILES = {
 }
 
 # Overrides, where {f} is the folder of FILES, and the words that the message has.
-MISTAKES = {
+CORPORA = {
     "missing file": ("data.train={f}/none.tsv", "expected a text file, found none: {f}/none.tsv"),
     "folder for a file": ("data.train={f}", "found a folder: {f}"),
     "line without a tab": ("data.train={f}/one_column.tsv", "TAB 1 column: {f}/one_column.tsv:2"),
@@ -59,6 +59,8 @@ MISTAKES = {
     "bad validation file": ("data.valid={f}/one_column.tsv", "{f}/one_column.tsv:2"),
     "all pairs too long": ("data.max_length=1", "data.max_length found 1 all 36 data.train"),
     "unknown language": ("data.source_language=xx9", "language code 'xx9'"),
+}
+SETTINGS = {
     "no folder for multi30k": ("data=multi30k", "data.folder expected"),
     "unknown key": ("model.wdith=64", "model.wdith no such setting"),
     "unknown new key": ("+colour=red", "colour no such setting"),
@@ -100,14 +102,35 @@ def assert_one_line(done: CompletedProcess[str], words: str) -> None:
     assert not missing, line
 
 
-@pytest.mark.parametrize(("overrides", "words"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_told_in_one_line_and_leaves_nothing_behind(
+@pytest.mark.parametrize(("overrides", "words"), CORPORA.values(), ids=CORPORA.keys())
+def test_a_wrong_corpus_is_told_in_one_line_and_leaves_nothing_behind(
     script: Script, files: Path, tmp_path: Path, overrides: str, words: str
 ) -> None:
-    done = script("train", *overrides.format(f=files).split(), f"outputs={tmp_path}/o")
+    """Said by prepare, which reads it as train does, and starts sooner."""
+    done = script("prepare", overrides.format(f=files), f"outputs={tmp_path}/o")
+    assert_one_line(done, words.format(f=files))
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize(("overrides", "words"), SETTINGS.values(), ids=SETTINGS.keys())
+def test_a_wrong_setting_is_told_in_one_line_and_leaves_no_run_behind(
+    script: Script, files: Path, tmp_path: Path, overrides: str, words: str
+) -> None:
+    done = script("train", overrides.format(f=files), f"outputs={tmp_path}/o")
     assert_one_line(done, words.format(f=files))
     assert list(tmp_path.glob("o/train/*")) == list(tmp_path.glob("o/latest")) == []
     assert {path.name for path in files.iterdir()} == set(FILES)
+
+
+@pytest.mark.parametrize("name", ["one_column.tsv:2", "latin1.tsv.gz:3", "none.tsv"])
+def test_training_with_a_wrong_corpus_leaves_no_run_behind(
+    script: Script, files: Path, tmp_path: Path, name: str
+) -> None:
+    train = f"data.train={files}/{name.partition(':')[0]}"
+    assert_one_line(
+        script("train", train, f"outputs={tmp_path}/o"), f"expected found {files}/{name}"
+    )
+    assert list(tmp_path.glob("o/**/*")) == [tmp_path / "o" / "train"]
 
 
 def test_a_multirun_ends_at_its_first_mistake_with_one_line(script: Script, tmp_path: Path) -> None:
@@ -126,14 +149,6 @@ def test_cuda_where_there_is_none_is_told_in_one_line(script: Script, tmp_path: 
 def test_outputs_within_a_file_are_told_in_one_line(script: Script, files: Path) -> None:
     done = script("train", f"outputs={files}/good.tsv/o")
     assert_one_line(done, f"Not a directory: {files}/good.tsv/o")
-
-
-def test_a_wrong_corpus_file_is_told_in_one_line_by_prepare_too(
-    script: Script, files: Path, tmp_path: Path
-) -> None:
-    done = script("prepare", f"data.train={files}/one_column.tsv", f"outputs={tmp_path}/o")
-    assert_one_line(done, f"TAB {files}/one_column.tsv:2")
-    assert not (tmp_path / "o").exists()
 
 
 def test_full_error_shows_the_traceback_too(script: Script, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 Script = Callable[..., CompletedProcess[str]]
 
 APPLE, APFEL = "we can eat apple", "wir konnen apfel essen"
-ODD = """we, can's (eat) = "apple" $HOME $(x) `x` # \\ ; & | * é ü 苹果"""
+ODD = """we, can's (eat) = "apple" $HOME $$ $(shell echo no) ${x} `x` # \\ ; & | * % é ü 苹果"""
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +61,11 @@ def test_text_is_translated_to_exactly_one_line(translate: Script) -> None:
     ("stdin", "out"),
     [
         ("", ""),
-        ("\n", "\n"),
-        (f"{APPLE}\n", f"{APFEL}\n"),
-        (APPLE, f"{APFEL}\n"),
         (f"{APPLE}\n\n \ni can read book\n", f"{APFEL}\n\n\nich konnen buch lesen\n"),
-        (f"{APPLE}\r\n{APPLE.upper()}\r\n", f"{APFEL}\n{APFEL}\n"),
+        (f"{APPLE}\r\n{APPLE.upper()}", f"{APFEL}\n{APFEL}\n"),
         (f"{APPLE}\n" * 130, f"{APFEL}\n" * 130),
     ],
-    ids=["nothing", "empty line", "line", "no line end", "blank lines", "CRLF", "two batches"],
+    ids=["nothing", "blank lines", "CRLF and no last line end", "three batches"],
 )
 def test_each_line_of_stdin_becomes_one_line(translate: Script, stdin: str, out: str) -> None:
     assert outcome(translate(stdin=stdin)) == (0, out, "")
@@ -121,24 +118,16 @@ def test_a_longest_translation_can_be_asked_for(translate: Script) -> None:
 
 
 def test_a_reader_that_has_seen_enough_ends_it_quietly(root: Path, run: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "scripts/translate.py", f"run={run}", "batch_size=1"],
+    done = subprocess.run(
+        f"'{sys.executable}' scripts/translate.py run='{run}' batch_size=1 | head -n 1",
+        shell=True,
         cwd=root,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        input=f"{APPLE}\n" * 100,
+        capture_output=True,
         text=True,
+        check=False,
     )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(f"{APPLE}\n")
-    process.stdin.flush()
-    assert process.stdout.readline() == f"{APFEL}\n"
-    process.stdout.close()
-    process.stdin.write(f"{APPLE}\n" * 10)
-    process.stdin.close()
-    assert process.stderr is not None
-    assert process.stderr.read() == ""
+    assert outcome(done) == (0, f"{APFEL}\n", "")
 
 
 @pytest.mark.parametrize(
@@ -196,13 +185,10 @@ def cut_in_half(path: Path) -> None:
     [
         (flip_a_byte, "checkpoints/best/model.safetensors", "SHA-256 damaged model.safetensors"),
         (flip_a_byte, "checkpoints/best/state.json", "SHA-256 damaged state.json"),
-        (cut_in_half, "checkpoints/best/training.safetensors", "SHA-256 training.safetensors"),
-        (Path.unlink, "checkpoints/best/model.safetensors", "SHA-256 damaged model.safetensors"),
         (Path.unlink, "checkpoints/best/SHA256SUMS", "expected a checkpoint SHA256SUMS"),
         (shutil.rmtree, "checkpoints", "expected a checkpoint found none: checkpoints/best"),
         (reverse_the_words, "vocabulary.target.json", "vocabulary found another: target.json"),
         (cut_in_half, "vocabulary.source.json", "JSON damaged vocabulary.source.json"),
-        (Path.unlink, "vocabulary.source.json", "expected a file vocabulary.source.json"),
         (Path.unlink, ".hydra/config.yaml", "configuration found none: .hydra/config.yaml"),
     ],
 )
@@ -248,7 +234,7 @@ def make(root: Path, run: Path, tmp_path: Path) -> Callable[..., CompletedProces
     return make
 
 
-@pytest.mark.parametrize("text", [APPLE, ODD, "", "it's 100 % $$ $(shell echo no) ${HOME}"])
+@pytest.mark.parametrize("text", [ODD, ""])
 def test_make_translate_hands_text_on_untouched(
     make: Callable[..., CompletedProcess[str]], translate: Script, text: str
 ) -> None:

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from torch.nn.functional import layer_norm
 from torch.testing import assert_close
 
+from qkvtrace.conversion import from_config
 from qkvtrace.corpus.batches import Batch
 from qkvtrace.model.layers import Residual
 from qkvtrace.model.transformer import Transformer, causal_mask, sinusoids
-from qkvtrace.settings import ModelSettings, from_config
+from qkvtrace.settings import ModelSettings
 from qkvtrace.snapshots.recording import recording
 
 Build = Callable[..., Transformer]

@@ -115,7 +115,7 @@ def test_equal_panels_are_equal_tiles_so_that_no_text_runs_into_another(
     (box,), found = boxes(alone), boxes(grid)
     across, down = found[1][0] - found[0][0], found[3][1] - found[0][1]
     ink = np.argwhere((alone[HEADER:] != WHITE).any(-1))
-    (top, left), (bottom, right) = np.array([ink.min(0), ink.max(0)]) + [HEADER, 0]
+    (top, left), (bottom, right) = np.add([ink.min(0), ink.max(0)], [HEADER, 0])
     assert right - left < across
     assert bottom - top < down
     tile = alone[top : bottom + 1, left : right + 1]

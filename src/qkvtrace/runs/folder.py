@@ -6,9 +6,10 @@ from typing import Any
 
 import yaml
 
+from qkvtrace.conversion import from_config
 from qkvtrace.errors import UserError
 from qkvtrace.runs import files
-from qkvtrace.settings import Settings, from_config
+from qkvtrace.settings import Settings
 
 
 class Run:
@@ -21,6 +22,12 @@ class Run:
         self.metrics = folder / "metrics.jsonl"
         self.checkpoints = folder / "checkpoints"
         self.snapshots = folder / "snapshots"
+
+    def __str__(self) -> str:
+        here = Path.cwd()
+        return str(
+            self.folder.relative_to(here) if self.folder.is_relative_to(here) else self.folder
+        )
 
     def vocabulary(self, side: str) -> Path:
         """The token list of `side`, "source" or "target"."""

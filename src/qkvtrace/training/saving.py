@@ -62,7 +62,7 @@ class Saver:
     def stop(self) -> str:
         """Write a checkpoint because training is asked to stop; returns what to tell the person."""
         self.save()
-        return f"stopped after step {self.trainer.step}; resume={self.run.folder} goes on"
+        return f"stopped after step {self.trainer.step}; resume={self.run} goes on"
 
     def save(self, *, best: bool = False) -> None:
         """Write a checkpoint of this moment."""
