@@ -24,7 +24,7 @@ def main(config: DictConfig) -> None:
 
     run = Run.open(settings.run)
     store = Store(run.snapshots)
-    shown = run.settings().snapshots.shown(store.epochs()[-1])
+    shown = run.settings().snapshots.shown(max(store.epochs(), default=1))
     snapshots = [store.load(epoch) for epoch in settings.epochs or shown]
     picture = attention_over_epochs(
         snapshots,

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import torch
 
@@ -22,6 +23,9 @@ from qkvtrace.settings import (
 )
 from qkvtrace.training.saving import Saver
 from qkvtrace.training.trainer import Trainer
+
+hypothesis.settings.register_profile("unhurried", deadline=None)  # disks and machines may be busy
+hypothesis.settings.load_profile("unhurried")
 
 
 def vocabulary(words: str) -> Vocabulary:

@@ -4,6 +4,7 @@ Hydra composes `configs/`, whose comments say what each key means; `conversion` 
 into these classes. The defaults live in `configs/` alone. Nothing below the scripts sees Hydra.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -234,6 +235,6 @@ class BenchmarkSettings:
 
 
 def at_least(name: str, value: float, least: int) -> None:
-    """Raise UserError unless value >= least; also refuses NaN."""
-    if not value >= least:
+    """Raise UserError unless value >= least; NaN and infinity are refused too."""
+    if not least <= value < math.inf:
         raise UserError(f"{name}: expected {least} or more, found {value}")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvtrace.corpus.batches import POOL, Batch, Batches, pad
@@ -39,7 +39,6 @@ def sentences(batches: Iterable[Batch]) -> list[tuple[tuple[int, ...], tuple[int
 lengths = st.lists(st.tuples(st.integers(1, 7), st.integers(1, 7)), min_size=1, max_size=40)
 
 
-@settings(deadline=None)
 @given(lengths, st.integers(1, 11), st.integers(0, 2**32 - 1), st.integers(1, 10_000))
 def test_every_pair_comes_exactly_once_an_epoch(
     lengths: list[tuple[int, int]], size: int, seed: int, epoch: int
@@ -53,7 +52,6 @@ def test_every_pair_comes_exactly_once_an_epoch(
     assert sorted(len(batch.source) for batch in shuffled)[1:] == [size] * (len(batches) - 1)
 
 
-@settings(deadline=None)
 @given(lengths, st.integers(1, 11))
 def test_padding_stands_only_at_the_end_and_only_as_long_as_needed(
     lengths: list[tuple[int, int]], size: int
@@ -67,7 +65,6 @@ def test_padding_stands_only_at_the_end_and_only_as_long_as_needed(
             assert (side.gather(1, words.sum(1)[:, None] - 1) == EOS).all()
 
 
-@settings(deadline=None)
 @given(lengths, st.integers(1, 11))
 def test_a_batch_counts_its_target_tokens_without_sos_and_padding(
     lengths: list[tuple[int, int]], size: int

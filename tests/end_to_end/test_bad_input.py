@@ -122,14 +122,11 @@ def test_a_wrong_setting_is_told_in_one_line_and_leaves_no_run_behind(
     assert {path.name for path in files.iterdir()} == set(FILES)
 
 
-@pytest.mark.parametrize("name", ["one_column.tsv:2", "latin1.tsv.gz:3", "none.tsv"])
 def test_training_with_a_wrong_corpus_leaves_no_run_behind(
-    script: Script, files: Path, tmp_path: Path, name: str
+    script: Script, files: Path, tmp_path: Path
 ) -> None:
-    train = f"data.train={files}/{name.partition(':')[0]}"
-    assert_one_line(
-        script("train", train, f"outputs={tmp_path}/o"), f"expected found {files}/{name}"
-    )
+    done = script("train", f"data.train={files}/one_column.tsv", f"outputs={tmp_path}/o")
+    assert_one_line(done, f"TAB 1 column: {files}/one_column.tsv:2")
     assert list(tmp_path.glob("o/**/*")) == [tmp_path / "o" / "train"]
 
 
@@ -196,31 +193,25 @@ def test_a_disk_that_fills_up_while_training_leaves_the_last_checkpoint(
     assert resumed.returncode == 0, resumed.stderr
 
 
-@pytest.mark.parametrize(
-    ("tensorboard", "limit", "where"),
-    [("true", 150_000, ""), ("false", 20_000, ": {run}/checkpoints/")],
-)
-def test_a_file_that_may_not_grow_further_is_told_in_one_line(
-    script: Script, tmp_path: Path, tensorboard: str, limit: int, where: str
+def test_an_events_file_that_may_not_grow_further_is_told_in_one_line(
+    script: Script, tmp_path: Path
 ) -> None:
-    """With TensorBoard it is the events' file, which a thread of TensorBoard's writes."""
+    """TensorBoard writes it in a thread, whose traceback nobody wants to see."""
     small = ("data.probes=[i can eat]", "model.width=8", "model.feed_forward=8")
-    begun = script("train", *small, f"outputs={tmp_path}", "training.epochs=1")
-    assert begun.returncode == 0, begun.stderr
-    run = Run.open(tmp_path / "latest")
-    epochs = ("training.epochs=40", f"snapshots.epochs=[{','.join(map(str, range(41)))}]")
+    limit = 150_000
     done = script(
         "train",
-        f"resume={run.folder}",
-        *epochs,
-        f"snapshots.tensorboard={tensorboard}",
+        *small,
+        f"outputs={tmp_path}",
+        f"snapshots.epochs=[{','.join(map(str, range(31)))}]",
         before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )
     assert done.returncode == 1
     assert done.stdout == ""
     *progress, line = done.stderr.splitlines()
     assert all(line.startswith("epoch ") for line in progress)
-    assert line.startswith("File too large" + where.format(run=run.folder))
-    sizes = {path.stat().st_size for path in run.folder.glob("events.*")}
-    assert (limit in sizes) == (tensorboard == "true")
+    assert line.startswith("File too large")
+    run = Run.open(tmp_path / "latest")
+    (events,) = run.folder.glob("events.*")
+    assert events.stat().st_size == limit
     assert checkpoints.load(run.checkpoints, "latest").state["epoch"] >= 1

@@ -48,6 +48,11 @@ def test_picture_draws_a_panel_for_each_site_and_epoch(tmp_path: Path) -> None:
             "picture", f"run={tmp_path}/latest", f"file={tmp_path / name}", f"epochs={epochs}"
         )
         assert drawn.returncode == 0, drawn.stderr
+    for wrong in ("sentence=99", "layer=1", "head=-1", "epochs=[9]"):
+        refused = script("picture", f"run={tmp_path}/latest", f"file={tmp_path}/none.png", wrong)
+        assert refused.returncode == 1
+        assert len(refused.stderr.splitlines()) == 1
+    assert not (tmp_path / "none.png").exists()
     with Image.open(tmp_path / "four.png") as four, Image.open(tmp_path / "five.png") as five:
         assert four.height == five.height
         assert four.width < five.width

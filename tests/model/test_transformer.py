@@ -83,7 +83,7 @@ def test_padding_and_batching_change_nothing(
     compare_alone_and_in_batch(transformer(**shape), random_batch(SOURCES, TARGETS))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(2, 11), st.integers(2, 11)), min_size=1, max_size=5))
 def test_padding_changes_nothing_whatever_the_lengths(
     transformer: Build, random_batch: Callable[..., Batch], lengths: list[tuple[int, int]]

@@ -101,3 +101,13 @@ def test_the_stored_configuration_is_plain_yaml(tmp_path: Path, settings: Settin
     assert list(config) == ["data", "model", "training", "snapshots", "outputs", "resume"]
     assert config["training"]["betas"] == [0.9, 0.98]
     assert config["data"]["probes"] == ["für uns", "yes", "1", ""]
+
+
+@pytest.mark.parametrize(("here", "shown"), [(".", "a/run"), ("a/run", "."), ("b", None)])
+def test_a_run_is_called_by_its_path_from_here_where_it_lies_below(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: str, shown: str | None
+) -> None:
+    run = Run(tmp_path / "a" / "run")
+    (tmp_path / here).mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(tmp_path / here)
+    assert str(run) == (shown or str(run.folder))

@@ -4,6 +4,7 @@ import json
 import math
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,9 +32,9 @@ metrics = st.builds(
 
 @given(st.lists(metrics))
 def test_metrics_come_back_as_they_were_written(
-    tmp_path_factory: object, epochs: list[Metrics]
+    tmp_path_factory: pytest.TempPathFactory, epochs: list[Metrics]
 ) -> None:
-    path = tmp_path_factory.mktemp("metrics") / "metrics.jsonl"  # type: ignore[attr-defined]
+    path = tmp_path_factory.mktemp("metrics") / "metrics.jsonl"
     write_metrics(path, epochs)
     assert read_metrics(path) == epochs
 

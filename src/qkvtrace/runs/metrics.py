@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from qkvtrace.errors import UserError
 from qkvtrace.runs import files
 
 
@@ -27,10 +28,19 @@ class Metrics:
 
 
 def read_metrics(path: Path) -> list[Metrics]:
-    """The epochs so far, oldest first; none if the file is not there yet."""
+    """The epochs so far, oldest first; none if the file is not there yet.
+
+    Raises UserError if it is damaged.
+    """
     if not path.exists():
         return []
-    return [Metrics(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return [Metrics(**json.loads(line)) for line in lines]
+    except (TypeError, ValueError):
+        raise UserError(
+            f"expected an epoch's metrics a line, found a damaged file: {path}"
+        ) from None
 
 
 def write_metrics(path: Path, epochs: list[Metrics]) -> None:

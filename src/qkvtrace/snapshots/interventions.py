@@ -17,6 +17,8 @@ def intervening(
         with intervening(model, {"decoder.layers.*.cross_attention.weights": uniform}):
             model(source, target)
 
+    A recording within the scope sees what is put in place; one around it, what was there before.
+
     Raises:
         KeyError: if a pattern matches no tap; the message lists all taps.
         ValueError: when a function changes a value's shape; the message names the tap.

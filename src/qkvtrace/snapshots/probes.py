@@ -69,18 +69,16 @@ def observe(
 ) -> Snapshot:
     """Translate the probes, then record every tap while the decoder is given each reference.
 
-    A probe without a reference is given its own translation, as far as the table of positions
-    goes. The model is left as it was.
+    A probe without a reference is given its own translation, up to the length of the longest
+    source: an untrained model hardly ends its sentences. The model is left as it was.
     """
     device = next(model.parameters()).device
     sources = pad([source.ids(probe.source) for probe in probes]).to(device)
-    # An untrained model hardly ends its sentences; a little more than the longest source will do.
-    found = greedy(model, sources, max_length=sources.shape[1] + 2)
-    translations = found.ids.tolist()
+    translations = greedy(model, sources).ids.tolist()
     given = [
         target.ids(probe.reference)[:-1]
         if probe.reference
-        else [SOS, *takewhile(EOS.__ne__, ids)][: model.max_positions]
+        else [SOS, *takewhile(EOS.__ne__, ids)][: sources.shape[1]]
         for probe, ids in zip(probes, translations, strict=True)
     ]
     targets = pad(given).to(device)

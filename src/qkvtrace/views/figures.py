@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from qkvtrace.errors import UserError
 from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.snapshots.sites import Site
 
@@ -60,7 +61,19 @@ def attention_figure(snapshot: Snapshot, site: Site, layer: int, head: int) -> P
 def attention_over_epochs(
     snapshots: Sequence[Snapshot], sites: Sequence[Site], *, sentence: int, layer: int, head: int
 ) -> Pixels:
-    """The weights of one head for one sentence: a row for each site, a column for each snapshot."""
+    """The weights of one head for one sentence: a row for each site, a column for each snapshot.
+
+    Raises UserError if there is no such sentence, layer or head.
+    """
+    values = snapshots[0].values
+    heads = values[sites[0].tap(0, "weights")].shape[1]
+    for name, wanted, count in (
+        ("sentence", sentence, len(snapshots[0].sentences)),
+        ("layer", layer, sites[0].layers(values)),
+        ("head", head, heads),
+    ):
+        if not 0 <= wanted < count:
+            raise UserError(f"{name}: expected 0 to {count - 1}, found {wanted}")
     panels = []
     for site in sites:
         for snapshot in snapshots:
