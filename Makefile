@@ -34,20 +34,20 @@ train: $(BIN)/.ready ## train, watch and log; ARGS="..." are Hydra overrides
 translate: $(BIN)/.ready ## translate TEXT="...", or each line of stdin
 	@$(BIN)/python scripts/translate.py $(ARGS)
 
-board: $(BIN)/.ready ## TensorBoard over outputs/ on localhost; PORT=6006
-	@$(BIN)/tensorboard --logdir outputs --host localhost --port $(PORT) \
+board: $(BIN)/.ready ## TensorBoard over the runs in outputs/, on localhost; PORT=6006
+	@$(BIN)/tensorboard --logdir outputs/train --host localhost --port $(PORT) \
 		--samples_per_plugin images=1000,text=1000
 
 prepare: $(BIN)/.ready ## tokenise a corpus ahead of training; ARGS="data=grammatical"
 	@$(BIN)/python scripts/prepare.py $(ARGS)
 
-bench: $(BIN)/.ready ## measure a training step and the start-up on this machine
+bench: $(BIN)/.ready ## measure a training step and a whole training on this machine
 	@$(BIN)/python scripts/benchmark.py $(ARGS)
 
 gpu: $(BIN)/.ready ## train on CPU and GPU, compare, and write docs/results/gpu.md
 	@$(BIN)/python scripts/gpu.py $(ARGS)
 
-picture: $(BIN)/.ready ## draw the README's picture from a run: ARGS="run=outputs/latest"
+picture: $(BIN)/.ready ## draw how a run's attention was learned; ARGS="run=outputs/latest"
 	@$(BIN)/python scripts/picture.py $(ARGS)
 
 test: $(BIN)/.ready-dev ## all tests

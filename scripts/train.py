@@ -69,17 +69,17 @@ def main(config: DictConfig) -> float:
     else:
         run = Run.open(config.resume)
         run.check_corpus(corpus.fingerprint)
-        run.store_settings(settings)
-    run.point_latest(Path(settings.outputs))
     saver = Saver(run, trainer, source, target)
     saver.restore()
+    run.store_settings(settings)
+    run.point_latest(Path(settings.outputs))
     source.save(run.vocabulary("source"))
     target.save(run.vocabulary("target"))
 
     # How it is watched.
     looked_at, left_out = probes(corpus)
     if left_out:
-        print(f"not looked at, for unknown words: {'; '.join(left_out)}", file=sys.stderr)
+        print(f"data.probes: {len(left_out)} left out for unknown words", file=sys.stderr)
     axes = {name: tap.axes for name, tap in taps(model).items()}
     store = Store(run.snapshots)
     first = trainer.epoch + 1 if trainer.step else 0

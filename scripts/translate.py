@@ -39,7 +39,7 @@ def main(config: DictConfig) -> None:
         translations = translator.translate(sentences)
         unknown = {word: None for t in translations for word in t.unknown if word not in warned}
         if unknown:
-            print("translated as <unk>:", *map(repr, unknown), file=sys.stderr)
+            print("unknown words, read as <unk>:", *map(repr, unknown), file=sys.stderr)
             warned |= unknown.keys()
         for translation in translations:
             print(translation, flush=True)

@@ -71,8 +71,8 @@ def test_each_command_s_defaults_are_valid(command: str) -> None:
 
 @pytest.mark.parametrize("choice", CHOICES)
 def test_each_choice_of_each_group_is_valid(choice: str) -> None:
-    folder = ["data.folder=here"] if choice == "data=multi30k" else []
-    settings = from_config(Settings, composed("train", choice, *folder))
+    needed = {"data=multi30k": ["data.folder=here"], "data=own": ["data.train=mine.tsv"]}
+    settings = from_config(Settings, composed("train", choice, *needed.get(choice, [])))
     group, _, name = choice.partition("=")
     if group == "data":
         assert settings.data.name == name

@@ -134,6 +134,9 @@ def _sentence(error: Exception) -> str:
         return f"expected name=value, quoted as Hydra wants it, found {error.override!r}"
     unknown = re.search(r"Could not override '([^']+)'", str(error))
     if unknown:
-        return f"{unknown[1]}: no such setting; --cfg job, in ARGS, shows all"
+        return f"{unknown[1]}: no such setting; the files in configs/ list them all"
+    ambiguous = re.search(r"Ambiguous value for argument '([^']+)'", str(error))
+    if ambiguous:
+        return f"expected [a,b] for a list, or -m for a sweep, found {ambiguous[1]!r}"
     lines = [line.strip() for line in str(error).splitlines()]
     return " ".join(line for line in lines if line and "HYDRA_FULL_ERROR" not in line)

@@ -138,6 +138,8 @@ class SnapshotSettings:
     def shown(self, last_epoch: int) -> list[int]:
         """The epochs that TensorBoard shows, ascending; 0 is the untrained model.
 
+        Where the settings name none: 0, 1, half-way and the last.
+
         Raises UserError if an epoch lies beyond the last one that is trained.
         """
         if self.epochs is None:

@@ -160,8 +160,17 @@ def test_pairs_with_a_longer_side_are_left_out(
     max_length: int,
     kept: int,
 ) -> None:
-    shorter = data_settings(**asdict(settings) | {"max_length": max_length})
+    shorter = data_settings(**asdict(settings) | {"max_length": max_length, "min_frequency": 1})
     assert len(prepare(shorter, cache).splits["train"]) == kept
+
+
+def test_a_vocabulary_without_a_word_is_an_error(
+    settings: DataSettings, cache: Path, data_settings: Callable[..., DataSettings]
+) -> None:
+    rare = data_settings(**asdict(settings) | {"min_frequency": 99})
+    with pytest.raises(UserError, match=r"data\.min_frequency: .* found 99, which none does"):
+        prepare(rare, cache)
+    assert not cache.exists()
 
 
 def test_a_max_length_that_keeps_no_pair_is_an_error(

@@ -62,14 +62,21 @@ def forked(arguments: list[str], watch: Callable[[str, Any], None] | None = None
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+def changing(event: str, arguments: Any) -> bool:
+    if event == "open":
+        return bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
+    if event == "os.remove" and arguments[1] == -1:  # no folder's descriptor: an ordinary path
+        return os.path.lexists(arguments[0])
+    return event in CHANGES
+
+
 def dying_at(number: int) -> Callable[[str, Any], None]:
     """An audit hook: Python calls it before it changes anything."""
     changes = 0
 
     def watch(event: str, arguments: Any) -> None:
         nonlocal changes
-        written = event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR)
-        if written or event in CHANGES:
+        if changing(event, arguments):
             changes += 1
             if changes == number:
                 os.kill(os.getpid(), signal.SIGKILL)

@@ -178,7 +178,7 @@ def test_a_disk_that_fills_up_while_training_leaves_the_last_checkpoint(
     script: Script, disk: Callable[[str], Path]
 ) -> None:
     folder = disk("size=12m")
-    done = script("train", f"outputs={folder}", "training.epochs=60", "snapshots.tensorboard=false")
+    done = script("train", f"outputs={folder}", "training.epochs=40", "snapshots.tensorboard=false")
     assert done.returncode == 1
     assert done.stdout == ""
     *progress, line = done.stderr.splitlines()

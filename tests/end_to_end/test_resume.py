@@ -129,7 +129,7 @@ def test_a_signal_stops_within_an_epoch_and_the_rest_is_the_same_bit_for_bit(
     assert out == ""
     stopped = err.splitlines()[-1]
     assert stopped.startswith("stopped after step ")
-    assert stopped.endswith(f"; resume={run} goes on")
+    assert stopped.endswith(f"to go on: make train ARGS=resume={run}")
     assert "-batch-" in (run / "checkpoints" / "latest").readlink().name
     assert_whole(run)
 
@@ -267,6 +267,17 @@ def test_resuming_a_finished_run_changes_nothing_and_prints_its_last_line(
     assert f"{raised.name}: epoch 4, " in done.stdout
     assert done.stderr == ""
     assert contents(raised) == before
+
+
+def test_a_run_does_not_resume_to_fewer_steps_than_it_has_taken(
+    script: Script, raised: Path
+) -> None:
+    before = contents(raised), (raised / ".hydra" / "config.yaml").read_text()
+    done = script("train", f"resume={raised}", "training.epochs=3")
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("training.epochs: expected no fewer steps than the 20 ")
+    assert (contents(raised), (raised / ".hydra" / "config.yaml").read_text()) == before
 
 
 @pytest.mark.parametrize("override", ["model.width=32", "training.seed=1", "experiment=article"])

@@ -49,12 +49,14 @@ def test_latest_and_best_are_kept_and_no_others(tmp_path: Path) -> None:
     assert checkpoints.load(tmp_path, "latest").state["epoch"] == 5
 
 
-def test_without_a_best_one_only_the_latest_is_kept(tmp_path: Path) -> None:
-    for number in (1, 2):
-        save(tmp_path, number, best=False)
-    assert {path.name for path in tmp_path.iterdir()} == {"epoch-0002", "latest"}
+def test_the_first_is_the_best_until_there_is_a_better_one(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"expected a checkpoint .*, found none: .*best"):
         checkpoints.load(tmp_path, "best")
+    for number in (1, 2):
+        save(tmp_path, number, best=False)
+    assert (tmp_path / "best").readlink().name == "epoch-0001"
+    save(tmp_path, 3, best=True)
+    assert {path.name for path in tmp_path.iterdir()} == {"epoch-0003", "latest", "best"}
 
 
 def test_a_checkpoint_replaces_an_earlier_one_of_its_name(tmp_path: Path) -> None:

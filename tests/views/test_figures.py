@@ -127,11 +127,11 @@ def test_equal_panels_are_equal_tiles_so_that_no_text_runs_into_another(
 
 
 def test_a_picture_grows_with_its_tokens_and_titles() -> None:
-    small = small_multiples("t", [panel(2, 20)]).shape
-    assert small_multiples("t", [panel(3, 20)]).shape == (small[0] + CELL, *small[1:])
-    assert small_multiples("t", [panel(2, 21)]).shape == (small[0], small[1] + CELL, 3)
-    assert small_multiples("t", [panel(2, 20, word="longer")]).shape[0] > small[0]
-    assert small_multiples("a long title " * 9, [panel(2, 20)]).shape[1] > small[1]
+    small = small_multiples("t", [panel(2, 30)]).shape
+    assert small_multiples("t", [panel(3, 30)]).shape == (small[0] + CELL, *small[1:])
+    assert small_multiples("t", [panel(2, 31)]).shape == (small[0], small[1] + CELL, 3)
+    assert small_multiples("t", [panel(2, 30, word="longer")]).shape[0] > small[0]
+    assert small_multiples("a long title " * 9, [panel(2, 30)]).shape[1] > small[1]
 
 
 @pytest.mark.parametrize("keys", [3, 11, 17, 29])

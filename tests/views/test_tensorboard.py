@@ -169,8 +169,9 @@ def test_hyper_parameters_stand_beside_the_final_metrics(
         resume=None,
     )
     board = Board(tmp_path, 0)
+    board.scalars(end(3))
     board.close(settings, end(3).metrics)
     events = read(tmp_path)
     assert {"_hparams_/experiment", "_hparams_/session_start_info"} <= set(events.summary_metadata)
-    (loss,) = events.Scalars("final/valid_loss")
+    (loss,) = events.Scalars("loss/valid")
     assert (loss.step, loss.value) == (3, pytest.approx(2 / 3))

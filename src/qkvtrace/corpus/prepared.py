@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qkvtrace.corpus.pairs import Pair, read_pairs
-from qkvtrace.corpus.vocabulary import Vocabulary
+from qkvtrace.corpus.vocabulary import SPECIALS, Vocabulary
 from qkvtrace.errors import UserError
 from qkvtrace.runs import files
 from qkvtrace.settings import DataSettings
@@ -116,14 +116,17 @@ def _tokenise(settings: DataSettings, texts: dict[str, list[Pair]], fingerprint:
             )
     for split in SPLITS:
         splits.setdefault(split, splits["train"])
-    train = splits["train"]
-    return Corpus(
-        fingerprint,
-        splits,
-        source.vocabulary((pair[0] for pair in train), min_frequency=settings.min_frequency),
-        target.vocabulary((pair[1] for pair in train), min_frequency=settings.min_frequency),
-        [source(sentence) for sentence in settings.probes or ()],
-    )
+    sources, targets = zip(*splits["train"], strict=True)
+    least = settings.min_frequency
+    known = source.vocabulary(sources, min_frequency=least)
+    wanted = target.vocabulary(targets, min_frequency=least)
+    if min(len(known), len(wanted)) == len(SPECIALS):
+        raise UserError(
+            f"data.min_frequency: expected a frequency that some words reach, found "
+            f"{settings.min_frequency}, which none does"
+        )
+    probes = [source(sentence) for sentence in settings.probes or ()]
+    return Corpus(fingerprint, splits, known, wanted, probes)
 
 
 def _kept(pairs: Iterator[TokenPair], max_length: int | None) -> Iterator[TokenPair]:

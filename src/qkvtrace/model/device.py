@@ -25,7 +25,7 @@ def choose_device(wanted: Literal["auto", "cpu", "cuda"]) -> torch.device:
     available = torch.cuda.is_available()
     if wanted == "cuda" and not available:
         raise UserError(
-            "training.device: expected a CUDA device, found none that this PyTorch "
+            "expected a CUDA device, found none that this PyTorch "
             f"({torch.__version__}) can use; auto and cpu work"
         )
     return torch.device("cuda" if wanted != "cpu" and available else "cpu")

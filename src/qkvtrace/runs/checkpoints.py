@@ -33,7 +33,7 @@ class Checkpoint:
 
 
 def save(folder: Path, name: str, checkpoint: Checkpoint, best: bool) -> None:
-    """Write `folder/name` and make `latest`, and if it is the best also `best`, point to it.
+    """Write `folder/name`; `latest` points to it, and `best` if it is the best or the first.
 
     Raises OSError if the disk is full or not writable; the earlier checkpoints then stay.
     """
@@ -45,7 +45,8 @@ def save(folder: Path, name: str, checkpoint: Checkpoint, best: bool) -> None:
         files.write_json(temporary / "state.json", checkpoint.state)
         sums = "".join(f"{_sha256(temporary / file)}  {file}\n" for file in FILES)
         files.write_text(temporary / "SHA256SUMS", sums)
-    if best:  # First: a process that dies in between goes on before it, and meets it again.
+    # "best" first: a process that dies in between goes on before it, and meets it again.
+    if best or not (folder / "best").exists():
         files.point(folder / "best", name)
     files.point(folder / "latest", name)
     _remove_unused(folder)

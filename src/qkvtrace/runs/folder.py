@@ -13,7 +13,7 @@ from qkvtrace.settings import Settings
 
 
 class Run:
-    """Where each thing of a run lies. The layout is DESIGN's contract; see the README's table."""
+    """Where each thing of a run lies. The README has the table."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -67,7 +67,7 @@ class Run:
 
     def store_settings(self, settings: Settings) -> None:
         """Write the composed configuration to `.hydra/config.yaml`."""
-        text = yaml.safe_dump(plain(settings), sort_keys=False, allow_unicode=True)
+        text = yaml.safe_dump(nested(settings), sort_keys=False, allow_unicode=True)
         files.write_text(self.settings_file, text)
 
     def point_latest(self, outputs: Path) -> None:
@@ -92,7 +92,7 @@ def stored_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def plain(settings: Settings) -> dict[str, Any]:
+def nested(settings: Settings) -> dict[str, Any]:
     """The settings as nested dicts and lists, as YAML and JSON know them."""
 
     def convert(value: Any) -> Any:

@@ -10,10 +10,12 @@ from qkvtrace.runs import files
 
 @dataclass(frozen=True, kw_only=True)
 class Metrics:
-    """What an epoch came to, in nats a target token.
+    """What an epoch came to.
 
-    train_loss is the objective as it was trained (dropout and label smoothing included),
-    valid_loss plain cross-entropy in eval mode, valid_ppl its exponential.
+    Losses are in nats a target token: train_loss the objective as it was trained (with dropout and
+    label smoothing), valid_loss plain cross-entropy in eval mode, valid_ppl its exponential.
+    exact_match is a share from 0 to 1. seconds, and target tokens_per_second, are of the training
+    steps alone.
     """
 
     epoch: int

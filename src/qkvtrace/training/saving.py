@@ -28,7 +28,8 @@ class Saver:
     def restore(self) -> bool:
         """Go on from the latest checkpoint; False if there is none yet, then from the beginning.
 
-        Raises UserError if it is damaged, or the run's vocabularies are not its own.
+        Raises UserError if it is damaged, the run's vocabularies are not its own, or it lies beyond
+        the last step.
         """
         files.remove_leftovers(self.run.folder)
         if not (self.run.checkpoints / "latest").exists():
@@ -42,6 +43,11 @@ class Saver:
                 "expected a checkpoint of the model that .hydra/config.yaml describes, found "
                 f"another: {self.run.checkpoints / 'latest'}"
             ) from None
+        if self.trainer.step > self.trainer.last_step:
+            raise UserError(
+                f"training.epochs: expected no fewer steps than the {self.trainer.step} that the "
+                f"run has taken, found {self.trainer.last_step}: {self.run}"
+            )
         self.best = checkpoint.state["best_valid_loss"]
         done = self.trainer.epoch
         self.metrics = [m for m in read_metrics(self.run.metrics) if m.epoch <= done]
@@ -60,9 +66,10 @@ class Saver:
         self.save(best=best)
 
     def stop(self) -> str:
-        """Write a checkpoint because training is asked to stop; returns what to tell the person."""
+        """Write a checkpoint since training is asked to stop; returns what to tell the person."""
         self.save()
-        return f"stopped after step {self.trainer.step}; resume={self.run} goes on"
+        go_on = f"make train ARGS=resume={self.run}"
+        return f"stopped after step {self.trainer.step}; to go on: {go_on}"
 
     def save(self, *, best: bool = False) -> None:
         """Write a checkpoint of this moment."""

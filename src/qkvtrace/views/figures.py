@@ -26,13 +26,14 @@ Pixels = NDArray[np.uint8]  # (height, width, 3), RGB
 INK, QUIET, GRID, PAPER = (28, 32, 38), (98, 106, 117), (226, 229, 233), (255, 255, 255)
 DARK_BLUE = (8, 48, 107)
 CELL = 24  # pixels a token
+EXPLANATION = "Row: the word that attends. Column: what it attends to. A row sums to 1."
 MARGIN = 24
-HEADER = 88  # height of title, explanation and colour scale
+HEADER = 112  # height of title, explanation and colour scale
 SCALE = 160  # width of the colour scale
 TITLE_SPACE = 34  # height of a panel's title and of the space around its tokens
 TITLE, LABEL = 22, 14  # font sizes in pixels
 COLUMNS = 5
-WIDTH = 1900  # pixels of a screen
+WIDTH = 1500  # pixels beside TensorBoard's list of runs on a large screen
 MOST_PANELS = 20
 
 
@@ -115,8 +116,8 @@ def small_multiples(title: str, panels: Sequence[Panel], *, columns: int | None 
         top + max(len(panel.queries) for panel in row) * CELL + MARGIN
         for top, row in zip(tops, rows, strict=True)
     ]
-    width = max(MARGIN + columns * step, 2 * MARGIN + _width(title, TITLE) + 2 * SCALE)
-    picture = Image.new("RGB", (width, HEADER + sum(heights)), PAPER)
+    width = max(columns * step, _width(title, TITLE) + MARGIN, _width(EXPLANATION, LABEL) + MARGIN)
+    picture = Image.new("RGB", (MARGIN + width, HEADER + sum(heights)), PAPER)
     _draw_header(picture, title)
     y = HEADER
     for row, top, height in zip(rows, tops, heights, strict=True):
@@ -129,15 +130,15 @@ def small_multiples(title: str, panels: Sequence[Panel], *, columns: int | None 
 def _draw_header(picture: Image.Image, title: str) -> None:
     draw = ImageDraw.Draw(picture)
     draw.text((MARGIN, 16), title, INK, _font(TITLE))
-    explanation = "Row: the word that attends. Column: what it attends to. A row sums to 1."
-    draw.text((MARGIN, 50), explanation, QUIET, _font(LABEL))
-    scale = _colours(np.linspace(0, 1, SCALE, dtype=np.float32)[None].repeat(16, axis=0))
-    x = picture.width - MARGIN - SCALE
-    picture.paste(Image.fromarray(scale), (x, 18))
-    draw.rectangle((x, 18, x + SCALE - 1, 33), outline=QUIET)
-    draw.text((x, 38), "0", QUIET, _font(LABEL))
-    draw.text((x + SCALE // 2, 38), "weight", QUIET, _font(LABEL), anchor="ma")
-    draw.text((x + SCALE, 38), "1", QUIET, _font(LABEL), anchor="ra")
+    draw.text((MARGIN, 50), EXPLANATION, QUIET, _font(LABEL))
+    scale = _colours(np.linspace(0, 1, SCALE, dtype=np.float32)[None].repeat(14, axis=0))
+    x, y = MARGIN, 76
+    for text in ("weight", "0"):
+        draw.text((x, y), text, QUIET, _font(LABEL))
+        x += _width(text, LABEL) + 8
+    picture.paste(Image.fromarray(scale), (x, y + 2))
+    draw.rectangle((x, y + 2, x + SCALE - 1, y + 15), outline=QUIET)
+    draw.text((x + SCALE + 8, y), "1", QUIET, _font(LABEL))
 
 
 def _draw_panel(picture: Image.Image, panel: Panel, x: int, y: int, left: int, top: int) -> None:

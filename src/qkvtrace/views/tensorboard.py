@@ -25,6 +25,7 @@ SCALARS = {
     "learning_rate": "training/learning_rate",
     "tokens_per_second": "training/tokens_per_second",
 }
+FINAL = ("exact_match", "valid_loss", "train_loss")
 
 
 class Board:
@@ -67,18 +68,13 @@ class Board:
             chosen: dict[str, bool | float | str] = {"data.name": settings.data.name}
             chosen |= {
                 f"{group}.{name}": value
-                for group in ("model", "training")
+                for group in ("training", "model")
                 for name, value in asdict(getattr(settings, group)).items()
                 if isinstance(value, bool | int | float | str)
             }
-            reached = {
-                f"final/{name}": getattr(final, name)
-                for name in ("exact_match", "valid_loss", "train_loss")
-            }
-            for summary in hparams(chosen, reached):
+            reached = {SCALARS[name]: getattr(final, name) for name in FINAL}
+            for summary in hparams(chosen, reached):  # refers to the curves, whose ends are shown
                 self.events.add_summary(summary)
-            for tag, value in reached.items():
-                self.writer.add_scalar(tag, value, final.epoch)
         self.writer.close()
 
     def _image(self, tag: str, picture: Pixels, epoch: int) -> None:
