@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import CompletedProcess, Popen
 from typing import Any
@@ -40,6 +40,34 @@ SMALL = (
     "snapshots.every=0",
     "snapshots.epochs=[0,1]",
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def killed_everywhere(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Path, list[Popen[str]]]]:
+    """forks.py at work in a folder, while the other tests here run: it takes longer than they do."""
+    folder = tmp_path_factory.mktemp("killed")
+    lines = (root / "data" / "grammatical.train.tsv").read_text(encoding="utf-8").splitlines()
+    (folder / "train.tsv").write_text("\n".join(lines[:10]), encoding="utf-8")
+    (folder / "valid.tsv").write_text("\n".join(lines[:2]), encoding="utf-8")
+    corpus = [f"data.{split}={folder}/{split}.tsv" for split in ("train", "valid")]
+    driver = [sys.executable, str(Path(__file__).parent / "forks.py"), str(folder)]
+    with (folder / "err").open("w") as err:
+        halves = [
+            Popen(
+                [*driver, first, "2", *corpus, "data.probes=null", *SMALL],
+                cwd=root,
+                stdout=subprocess.DEVNULL,
+                stderr=err,
+                text=True,
+            )
+            for first in ("1", "2")
+        ]
+    yield folder, halves
+    for half in halves:
+        half.kill()
+        half.wait()
 
 
 @pytest.fixture(scope="module")
@@ -164,37 +192,6 @@ def test_a_run_killed_again_and_again_becomes_the_same_bit_for_bit(
     assert events(run, "translations/text_summary") == [0, 2, EPOCHS]
 
 
-def test_a_run_killed_at_any_change_on_disk_is_whole_and_becomes_the_same_bit_for_bit(
-    root: Path, tmp_path: Path
-) -> None:
-    lines = (root / "data" / "grammatical.train.tsv").read_text(encoding="utf-8").splitlines()
-    (tmp_path / "train.tsv").write_text("\n".join(lines[:10]), encoding="utf-8")
-    (tmp_path / "valid.tsv").write_text("\n".join(lines[:2]), encoding="utf-8")
-    corpus = [f"data.{split}={tmp_path}/{split}.tsv" for split in ("train", "valid")]
-    driver = [sys.executable, str(Path(__file__).parent / "forks.py"), str(tmp_path)]
-    halves = [
-        subprocess.Popen(
-            [*driver, first, "2", *corpus, "data.probes=null", *SMALL],
-            cwd=root,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for first in ("1", "2")
-    ]
-    for half in halves:
-        _, err = half.communicate()
-        assert half.returncode == 0, err
-    killed = list(tmp_path.glob("*-killed"))
-    unharmed = contents(tmp_path / str(len(killed)) / "run")
-    assert len(killed) > 50
-    for folder in killed:
-        assert_whole(folder / "run")
-        resumed = tmp_path / folder.name.removesuffix("-killed") / "run"
-        assert contents(resumed) == unharmed, folder
-        assert not temporary(resumed), folder
-
-
 def test_a_signal_within_the_very_last_step_loses_nothing(script: Script, tmp_path: Path) -> None:
     """The signal comes while epoch 0 is recorded, and is acted on after the only step."""
     (tmp_path / "sitecustomize.py").write_text(
@@ -291,3 +288,19 @@ def test_a_resumed_run_refuses_other_settings_and_names_those_that_may_change(
     assert line.startswith(override.partition("=")[0])
     assert all(key in line for key in CHANGEABLE)
     assert (raised / ".hydra" / "config.yaml").read_text() == before
+
+
+def test_a_run_killed_at_any_change_on_disk_is_whole_and_becomes_the_same_bit_for_bit(
+    killed_everywhere: tuple[Path, list[Popen[str]]],
+) -> None:
+    folder, halves = killed_everywhere
+    for half in halves:
+        assert half.wait() == 0, (folder / "err").read_text()
+    killed = list(folder.glob("*-killed"))
+    unharmed = contents(folder / str(len(killed)) / "run")
+    assert len(killed) > 50
+    for left in killed:
+        assert_whole(left / "run")
+        resumed = folder / left.name.removesuffix("-killed") / "run"
+        assert contents(resumed) == unharmed, left
+        assert not temporary(resumed), left

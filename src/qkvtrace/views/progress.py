@@ -44,11 +44,9 @@ class Progress:
     def at_epoch_end(self, end: EpochEnd) -> None:
         """Say what the epoch came to."""
         m = end.metrics
-        line = (
-            f"epoch {m.epoch:4d}  step {m.step:6d}  train_loss {m.train_loss:6.3f}  "
-            f"valid_loss {m.valid_loss:6.3f}  exact_match {m.exact_match:5.3f}"
-        )
+        reached = f"valid_loss {m.valid_loss:6.3f}  exact_match {m.exact_match:5.3f}"
         if self.bar is not None:
-            self.bar.update(self.task, description=line)
+            self.bar.update(self.task, description=f"epoch {m.epoch}  {reached}")
         else:
-            print(line, file=sys.stderr)
+            taken = f"epoch {m.epoch:4d}  step {m.step:6d}  train_loss {m.train_loss:6.3f}"
+            print(f"{taken}  {reached}", file=sys.stderr)
