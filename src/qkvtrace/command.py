@@ -46,6 +46,7 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], Any]], Callabl
         wanted = os.environ.get("HYDRA_FULL_ERROR") == "1"
 
         def task(config: DictConfig) -> Any:
+            os.environ["HYDRA_FULL_ERROR"] = str(int(wanted))  # as it was, for what `main` starts
             try:
                 with _told(wanted):  # Here already: Hydra would add a line of its own.
                     return main(config)

@@ -46,7 +46,7 @@ SMALL = (
 def killed_everywhere(
     root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Path, list[Popen[str]]]]:
-    """forks.py at work in a folder, while the other tests here run: it takes longer than they do."""
+    """forks.py at work in a folder while the other tests here run: it takes longest."""
     folder = tmp_path_factory.mktemp("killed")
     lines = (root / "data" / "grammatical.train.tsv").read_text(encoding="utf-8").splitlines()
     (folder / "train.tsv").write_text("\n".join(lines[:10]), encoding="utf-8")
