@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from qkvtrace.errors import UserError
-from qkvtrace.model.device import SMALL, choose_device, choose_threads
+from qkvtrace.model.device import SMALL, THREADS, choose_device, choose_threads
 
 needs_no_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 
@@ -21,7 +21,7 @@ def two_threads() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("two_threads")
-@pytest.mark.parametrize(("parameters", "threads"), [(SMALL - 1, 1), (SMALL, 2)])
+@pytest.mark.parametrize(("parameters", "threads"), [(SMALL - 1, 1), (SMALL, THREADS)])
 def test_only_a_small_model_keeps_to_one_thread(parameters: int, threads: int) -> None:
     choose_threads(nn.Linear(parameters, 1, bias=False))
     assert torch.get_num_threads() == threads
