@@ -195,10 +195,12 @@ def make(root: Path, run: Path, tmp_path: Path) -> Callable[..., CompletedProces
     def make(
         *arguments: str, stdin: str = "", environment: Mapping[str, str] = os.environ
     ) -> CompletedProcess[str]:
+        # As from a person's shell: a make under `make test` would announce its folder on stdout.
+        outer = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
         return subprocess.run(
             ["make", *arguments, f"ARGS=run={run}"],
             cwd=tmp_path,
-            env=environment,
+            env={name: value for name, value in environment.items() if name not in outer},
             input=stdin,
             capture_output=True,
             encoding="utf-8",
