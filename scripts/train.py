@@ -9,7 +9,7 @@ from pathlib import Path
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from qkvtrace.command import command, train_settings
+from qkvtrace.command import command, heavy_imports, train_settings
 
 
 @command("train")
@@ -17,25 +17,26 @@ def main(config: DictConfig) -> float:
     """Train what the configuration describes; returns the last validation loss, for sweepers."""
     settings = train_settings(config)
 
-    import torch
+    with heavy_imports():
+        import torch
 
-    from qkvtrace.corpus.batches import Batches
-    from qkvtrace.corpus.prepared import prepare
-    from qkvtrace.model.device import choose_device, choose_threads
-    from qkvtrace.model.stored import build_model
-    from qkvtrace.model.taps import taps
-    from qkvtrace.runs.folder import Run
-    from qkvtrace.runs.manifest import manifest
-    from qkvtrace.snapshots.probes import observe, probes
-    from qkvtrace.snapshots.store import Store
-    from qkvtrace.training.loop import EpochEnd, train
-    from qkvtrace.training.saving import Saver
-    from qkvtrace.training.schedule import last_step_and_epoch
-    from qkvtrace.training.stopping import stoppable
-    from qkvtrace.training.trainer import Trainer
-    from qkvtrace.translation.quality import exact_match
-    from qkvtrace.views.progress import Progress
-    from qkvtrace.views.tensorboard import Board
+        from qkvtrace.corpus.batches import Batches
+        from qkvtrace.corpus.prepared import prepare
+        from qkvtrace.model.device import choose_device, choose_threads
+        from qkvtrace.model.stored import build_model
+        from qkvtrace.model.taps import taps
+        from qkvtrace.runs.folder import Run
+        from qkvtrace.runs.manifest import manifest
+        from qkvtrace.snapshots.probes import observe, probes
+        from qkvtrace.snapshots.store import Store
+        from qkvtrace.training.loop import EpochEnd, train
+        from qkvtrace.training.saving import Saver
+        from qkvtrace.training.schedule import last_step_and_epoch
+        from qkvtrace.training.stopping import stoppable
+        from qkvtrace.training.trainer import Trainer
+        from qkvtrace.translation.quality import exact_match
+        from qkvtrace.views.progress import Progress
+        from qkvtrace.views.tensorboard import Board
 
     # What is trained on, and where.
     device = choose_device(settings.training.device)

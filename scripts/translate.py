@@ -9,7 +9,7 @@ import sys
 
 from omegaconf import DictConfig
 
-from qkvtrace.command import command, plain
+from qkvtrace.command import command, heavy_imports, plain
 from qkvtrace.conversion import from_config
 from qkvtrace.settings import TranslateSettings
 
@@ -19,12 +19,13 @@ def main(config: DictConfig) -> None:
     """Translate each line of the input."""
     settings = from_config(TranslateSettings, plain(config))
 
-    from qkvtrace.model.device import choose_device
-    from qkvtrace.model.stored import load_trained
-    from qkvtrace.runs.folder import Run
-    from qkvtrace.translation.input import batched, input_lines
-    from qkvtrace.translation.translator import Translator
-    from qkvtrace.views.terminal import print_steps
+    with heavy_imports():
+        from qkvtrace.model.device import choose_device
+        from qkvtrace.model.stored import load_trained
+        from qkvtrace.runs.folder import Run
+        from qkvtrace.translation.input import batched, input_lines
+        from qkvtrace.translation.translator import Translator
+        from qkvtrace.views.terminal import print_steps
 
     run = Run.open(settings.run)
     trained = load_trained(run, settings.checkpoint, choose_device(settings.device))
