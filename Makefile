@@ -1,7 +1,7 @@
 # qkvtrace. Plain `make` lists what there is; every target sets up what it needs.
 #
 # PYTHON  the Python to make .venv from (3.11 or later)
-# TORCH   cpu: set up PyTorch's CPU-only build, a tenth of the download, for machines without a GPU
+# TORCH   cpu: set up PyTorch's CPU-only build, a smaller download, for machines without a GPU
 # ARGS    Hydra overrides, as in make train ARGS="model.layers=2 training.seed=1"
 # TEXT    what make translate translates; without it, stdin
 

@@ -101,9 +101,9 @@ def train_settings(config: DictConfig) -> Settings:
     return from_config(Settings, stored)
 
 
-def composed(config_name: str, *overrides: str) -> dict[str, Any]:
-    """The configuration that a command of this name would have, within another command."""
-    return plain(hydra.compose(config_name, list(overrides)))
+def composed(config_name: str) -> dict[str, Any]:
+    """The configuration that a command of this name has by default, within another command."""
+    return plain(hydra.compose(config_name))
 
 
 def plain(config: DictConfig) -> dict[str, Any]:

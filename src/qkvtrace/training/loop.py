@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from qkvtrace.corpus.batches import Batches
+from qkvtrace.model.mode import evaluating
 from qkvtrace.model.transformer import Transformer
 from qkvtrace.runs.metrics import Metrics
 from qkvtrace.training.objective import loss_sum
@@ -70,12 +71,11 @@ def train(
             act_at_end(end)
 
 
-@torch.no_grad()
 def validation_loss(model: Transformer, batches: Batches) -> float:
     """Mean cross-entropy in nats a target token, in eval mode, without label smoothing."""
-    model.eval()
     loss, tokens = torch.zeros((), dtype=torch.float64), 0
-    for batch in batches.in_order():
-        loss += loss_sum(model, batch).cpu()
-        tokens += batch.tokens
+    with evaluating(model):
+        for batch in batches.in_order():
+            loss += loss_sum(model, batch).cpu()
+            tokens += batch.tokens
     return loss.item() / tokens
