@@ -22,7 +22,7 @@ endif
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help train translate board prepare bench gpu picture test lint format clean
+.PHONY: help train translate study board prepare bench gpu picture test lint format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name does; do \
@@ -33,6 +33,9 @@ train: $(BIN)/.ready ## train, watch and log; ARGS="..." are Hydra overrides
 
 translate: $(BIN)/.ready ## translate TEXT="...", or each line of stdin
 	@$(BIN)/python scripts/translate.py $(ARGS)
+
+study: $(BIN)/.ready ## the article's experiments; ARGS="study=word_order" is one of them
+	@$(BIN)/python scripts/study.py $(ARGS)
 
 board: $(BIN)/.ready ## TensorBoard over the runs in outputs/, on localhost; PORT=6006
 	@$(BIN)/tensorboard --logdir outputs/train --host localhost --port $(PORT) \

@@ -87,6 +87,8 @@ def main(config: DictConfig) -> float:
     board = Board(run.folder, first) if settings.snapshots.tensorboard else None
 
     def look(epoch: int) -> None:
+        if epoch in stored and settings.snapshots.parameters:
+            store.save_parameters(epoch, trainer.model_tensors())
         if epoch in stored:
             store.save(observe(model, looked_at, source, target, epoch, trainer.step), axes)
         if epoch in shown and board:

@@ -77,7 +77,7 @@ TRAINING = TrainingSettings(
     clip_norm=1.0,
     checkpoint_every=1,
 )
-SNAPSHOTS = SnapshotSettings(epochs=None, every=1, tensorboard=False)
+SNAPSHOTS = SnapshotSettings(epochs=None, every=1, parameters=True, tensorboard=False)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -306,7 +306,7 @@ def test_whole_numbers_are_taken_where_numbers_are_expected_and_lists_become_tup
 def test_shown_epochs_are_those_named_or_0_1_half_way_and_the_last(
     epochs: tuple[int, ...] | None, last: int, shown: list[int]
 ) -> None:
-    settings = SnapshotSettings(epochs=epochs, every=0, tensorboard=True)
+    settings = SnapshotSettings(epochs=epochs, every=0, parameters=True, tensorboard=True)
     assert settings.shown(last) == settings.stored(last) == shown
 
 
@@ -314,11 +314,11 @@ def test_shown_epochs_are_those_named_or_0_1_half_way_and_the_last(
     ("every", "stored"), [(0, [2, 7]), (1, list(range(8))), (3, [0, 2, 3, 6, 7]), (99, [0, 2, 7])]
 )
 def test_stored_epochs_are_those_shown_and_every_nth(every: int, stored: list[int]) -> None:
-    settings = SnapshotSettings(epochs=(2, 7), every=every, tensorboard=True)
+    settings = SnapshotSettings(epochs=(2, 7), every=every, parameters=True, tensorboard=True)
     assert settings.stored(last_epoch=7) == stored
 
 
 def test_an_epoch_beyond_the_last_is_an_error_that_names_it() -> None:
-    settings = SnapshotSettings(epochs=(0, 31, 30, 40), every=1, tensorboard=True)
+    settings = SnapshotSettings(epochs=(0, 31, 30, 40), every=1, parameters=True, tensorboard=True)
     with pytest.raises(UserError, match=r"^snapshots\.epochs: .* the last, 30, found 31, 40$"):
         settings.stored(30)

@@ -29,6 +29,7 @@ CHANGEABLE = (
     "training.checkpoint_every",
     "snapshots.epochs",
     "snapshots.every",
+    "snapshots.parameters",
     "snapshots.tensorboard",
 )
 
@@ -101,9 +102,9 @@ def train_settings(config: DictConfig) -> Settings:
     return from_config(Settings, stored)
 
 
-def composed(config_name: str) -> dict[str, Any]:
-    """The configuration that a command of this name has by default, within another command."""
-    return plain(hydra.compose(config_name))
+def composed(config_name: str, *overrides: str) -> dict[str, Any]:
+    """The configuration that a command of this name has with `overrides`, within a command."""
+    return plain(hydra.compose(config_name, list(overrides)))
 
 
 def plain(config: DictConfig) -> dict[str, Any]:

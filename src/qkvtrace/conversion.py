@@ -11,13 +11,15 @@ from qkvtrace.errors import UserError
 T = TypeVar("T")
 
 
-def from_config(kind: type[T], config: Mapping[str, Any]) -> T:
+def from_config(kind: type[T], config: Mapping[str, Any], key: str = "") -> T:
     """Build the frozen dataclass `kind` from plain nested dicts, as Hydra composes them.
+
+    `key` is where the dict stands in the whole configuration.
 
     Keys that `kind` does not have (another command's) are an error, as are missing keys and wrong
     types. Raises UserError naming the key, what it should hold and what it holds.
     """
-    return typing.cast(T, _value("", kind, config))
+    return typing.cast(T, _value(key, kind, config))
 
 
 def _value(key: str, kind: Any, value: Any) -> Any:

@@ -5,6 +5,7 @@ into these classes. The defaults live in `configs/` alone. Nothing below the scr
 """
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -128,6 +129,7 @@ class SnapshotSettings:
 
     epochs: tuple[int, ...] | None
     every: int
+    parameters: bool
     tensorboard: bool
 
     def __post_init__(self) -> None:
@@ -178,9 +180,92 @@ class PrepareSettings:
     outputs: str
 
 
+SITE_NAMES = ("encoder_self", "decoder_self", "cross")
+DECODER_INPUTS = {
+    "tokens_unscaled": "token vectors, unscaled",
+    "tokens": "token vectors",
+    "positions": "position vectors",
+    "encoder_output": "the encoder's output",
+}
+SKIPS = {
+    "decoder": "decoder skipped",
+    "decoder_self_attention": "decoder self-attention skipped",
+    "cross_attention": "cross-attention skipped",
+    "cross_attention_keep_norm": "cross-attention skipped, norm kept",
+    "feed_forward": "feed-forward skipped",
+}
+ONLY = {"cross_attention": "only cross-attention"}
+
+
 @dataclass(frozen=True, kw_only=True)
-class TranslateSettings:
-    """Which run translates, and how much it tells."""
+class InterventionSettings:
+    """What is changed inside a trained model; by default nothing. `str` says it in one line."""
+
+    attention: str = "learned"
+    site: str | None = None
+    layer: int | None = None
+    head: int | None = None
+    decoder_input: str | None = None
+    skip: str | None = None
+    only: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.attention not in ("learned", "uniform", "last", "hard") and not self.first:
+            raise UserError(
+                "attention: expected one of learned, uniform, last, hard, first<n> with n from 1, "
+                f"found {self.attention!r}"
+            )
+        for name, choices in (
+            ("site", SITE_NAMES),
+            ("decoder_input", DECODER_INPUTS),
+            ("skip", SKIPS),
+            ("only", ONLY),
+        ):
+            value = getattr(self, name)
+            if value is not None and value not in choices:
+                raise UserError(
+                    f"{name}: expected one of {', '.join(choices)} or null, found {value!r}"
+                )
+        for name in ("site", "layer", "head"):
+            if self.attention == "learned" and getattr(self, name) is not None:
+                raise UserError(
+                    f"{name}: expected only where attention is replaced, "
+                    f"found {name}={getattr(self, name)} and attention=learned"
+                )
+        for name in ("layer", "head"):
+            if getattr(self, name) is not None:
+                at_least(name, getattr(self, name), 0)
+        if self.skip and self.only:
+            raise UserError(f"expected skip or only, found both: {self.skip}, {self.only}")
+
+    @property
+    def first(self) -> int | None:
+        """The n of first<n>, which may be written first(n); None where attention is another."""
+        spelt = re.fullmatch(r"first(?:(\d+)|\((\d+)\))", self.attention)
+        return int(spelt[1] or spelt[2]) if spelt else None
+
+    def __str__(self) -> str:
+        changes = []
+        if self.attention != "learned":
+            kind = f"first-{self.first}" if self.first else self.attention
+            layer, head = (
+                None if value is None else f"{name} {value}"
+                for name, value in (("layer", self.layer), ("head", self.head))
+            )
+            where = ", ".join(filter(None, (self.site, layer, head)))
+            changes.append(f"{kind} attention" + (f" at {where}" if where else ""))
+        if self.decoder_input:
+            changes.append(f"decoder input: {DECODER_INPUTS[self.decoder_input]}")
+        if self.skip:
+            changes.append(SKIPS[self.skip])
+        if self.only:
+            changes.append(ONLY[self.only])
+        return "; ".join(changes) or "as learned"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslateSettings(InterventionSettings):
+    """Which run translates, what is changed inside it, and how much it tells."""
 
     run: str
     checkpoint: Literal["best", "latest"]
@@ -192,10 +277,19 @@ class TranslateSettings:
     device: Literal["auto", "cpu", "cuda"]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("batch_size", "candidates"):
             at_least(name, getattr(self, name), 1)
         if self.max_length is not None:
             at_least("max_length", self.max_length, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudySettings:
+    """Which run is studied; each study has settings of its own."""
+
+    run: str
+    device: Literal["auto", "cpu", "cuda"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ def settings(
         data=data_settings(probes=("für uns", "yes", "1", ""), train=("a.en", "a.de")),
         model=model_settings(),
         training=training_settings(learning_rate=1e-05, steps=7),
-        snapshots=SnapshotSettings(epochs=(0, 3), every=0, tensorboard=True),
+        snapshots=SnapshotSettings(epochs=(0, 3), every=0, parameters=True, tensorboard=True),
         outputs="outputs",
         resume=None,
     )

@@ -164,7 +164,7 @@ def test_hyper_parameters_stand_beside_the_final_metrics(
         data=data_settings(),
         model=model_settings(),
         training=training_settings(),
-        snapshots=SnapshotSettings(epochs=None, every=1, tensorboard=True),
+        snapshots=SnapshotSettings(epochs=None, every=1, parameters=True, tensorboard=True),
         outputs="outputs",
         resume=None,
     )

@@ -22,6 +22,8 @@ class Run:
         self.metrics = folder / "metrics.jsonl"
         self.checkpoints = folder / "checkpoints"
         self.snapshots = folder / "snapshots"
+        self.studies = folder / "studies"
+        self.page = folder / "page.html"
 
     def __str__(self) -> str:
         here = Path.cwd()

@@ -66,11 +66,13 @@ def observe(
     target: Vocabulary,
     epoch: int,
     step: int,
+    *patterns: str,
 ) -> Snapshot:
-    """Translate the probes, then record every tap while the decoder is given each reference.
+    """Translate the probes, then record taps while the decoder is given each reference.
 
     A probe without a reference is given its own translation, up to the length of the longest
-    source: an untrained model hardly ends its sentences. The model is left as it was.
+    source: an untrained model hardly ends its sentences. `patterns` are those of `recording`; without
+    any, every tap is recorded. The model is left as it was.
     """
     device = next(model.parameters()).device
     sources = pad([source.ids(probe.source) for probe in probes]).to(device)
@@ -82,7 +84,7 @@ def observe(
         for probe, ids in zip(probes, translations, strict=True)
     ]
     targets = pad(given).to(device)
-    with recording(model, "*") as record:
+    with recording(model, *(patterns or "*")) as record:
         model(sources, targets)
     sentences = [
         Sentence(

@@ -6,9 +6,12 @@ from typing import Literal
 
 from torch import Tensor
 
+from qkvtrace.errors import UserError
 from qkvtrace.snapshots.probes import Sentence
 
-VECTORS = {"q": "query", "k": "key", "v": "key", "x1": "query"}  # which axis their positions lie on
+# The axis of attention that a vector's positions lie on: vectors of a head, then of a whole layer.
+VECTORS = {"q": "query", "k": "key", "v": "key", "x1": "query"}
+LAYER_VECTORS = {"x4": "query", "output": "query"}
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,9 @@ class Site:
     keys: Literal["source", "target"]
 
     def tap(self, layer: int, value: str) -> str:
-        """The tap's name, such as encoder.layers.0.self_attention.q."""
-        return self.module.format(layer=layer) + "." + value
+        """The tap's name, such as encoder.layers.0.self_attention.q; "output" is the layer's."""
+        module = self.module.format(layer=layer)
+        return f"{module.rpartition('.')[0] if value == 'output' else module}.{value}"
 
     def layers(self, values: Mapping[str, Tensor]) -> int:
         """How many layers a snapshot's values have at this site."""
@@ -31,6 +35,11 @@ class Site:
         while self.tap(layer, "weights") in values:
             layer += 1
         return layer
+
+    def vectors(self, values: Mapping[str, Tensor], layer: int, head: int, vector: str) -> Tensor:
+        """One kind of vector from a snapshot's values, (sentences, positions, width)."""
+        value = values[self.tap(layer, vector)]
+        return value[:, head] if vector in VECTORS else value
 
     def tokens(self, sentence: Sentence, axis: str) -> list[str]:
         """The tokens of a sentence along an axis, "query" or "key"."""
@@ -61,3 +70,12 @@ SITES = (
         "source",
     ),
 )
+
+
+def site_named(name: str) -> Site:
+    """The site of this name; raises UserError listing the names if there is none."""
+    for site in SITES:
+        if site.name == name:
+            return site
+    names = ", ".join(site.name for site in SITES)
+    raise UserError(f"site: expected one of {names}, found {name!r}")

@@ -1,0 +1,58 @@
+"""Words as points: vectors of chosen words in chosen sentences, followed over the epochs."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from qkvtrace.snapshots.probes import Sentence, Snapshot
+from qkvtrace.snapshots.sites import LAYER_VECTORS, VECTORS, Site
+from qkvtrace.studies.geometry import PCA, fit_pca
+
+
+@dataclass(frozen=True)
+class Point:
+    """One vector of one word where it stands in one sentence, the same at every epoch."""
+
+    vector: str
+    sentence: int
+    position: int
+    token: str
+
+
+def points(
+    sentences: Sequence[Sentence],
+    site: Site,
+    vectors: Sequence[str],
+    words: Collection[str] | None = None,
+) -> list[Point]:
+    """Where `words` stand (None: all tokens), for each of `vectors`, at a site."""
+    axes = VECTORS | LAYER_VECTORS
+    return [
+        Point(vector, index, position, token)
+        for vector in vectors
+        for index, sentence in enumerate(sentences)
+        for position, token in enumerate(site.tokens(sentence, axes[vector]))
+        if words is None or token in words
+    ]
+
+
+def values(
+    snapshot: Snapshot, site: Site, layer: int, head: int, chosen: Sequence[Point]
+) -> Tensor:
+    """The vectors of points of one width, (points, width)."""
+    kinds = {
+        vector: site.vectors(snapshot.values, layer, head, vector)
+        for vector in dict.fromkeys(point.vector for point in chosen)
+    }
+    return torch.stack([kinds[point.vector][point.sentence, point.position] for point in chosen])
+
+
+def trails(epochs: Tensor) -> tuple[PCA, Tensor]:
+    """One space for all epochs, and the way of each point through it.
+
+    epochs (E, N, D) -> the space, and (E, N, 3).
+    """
+    space = fit_pca(epochs.flatten(0, 1))
+    return space, space.project(epochs)
