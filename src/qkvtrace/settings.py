@@ -199,7 +199,10 @@ ONLY = {"cross_attention": "only cross-attention"}
 
 @dataclass(frozen=True, kw_only=True)
 class InterventionSettings:
-    """What is changed inside a trained model; by default nothing. `str` says it in one line."""
+    """What is changed inside a trained model; by default nothing. `str` says it in one line.
+
+    first<n> may be written first(n). snapshots.interventions.changed says what each change does.
+    """
 
     attention: str = "learned"
     site: str | None = None
@@ -236,13 +239,20 @@ class InterventionSettings:
             if getattr(self, name) is not None:
                 at_least(name, getattr(self, name), 0)
         if self.skip and self.only:
-            raise UserError(f"expected skip or only, found both: {self.skip}, {self.only}")
+            raise UserError(
+                f"expected skip or only, found both: skip={self.skip}, only={self.only}"
+            )
 
     @property
     def first(self) -> int | None:
-        """The n of first<n>, which may be written first(n); None where attention is another."""
+        """The n of first<n>, in either spelling; None where attention is another."""
         spelt = re.fullmatch(r"first(?:(\d+)|\((\d+)\))", self.attention)
         return int(spelt[1] or spelt[2]) if spelt else None
+
+    @property
+    def cross_attends(self) -> bool:
+        """Whether cross-attention takes part in a translation."""
+        return self.skip not in ("decoder", "cross_attention", "cross_attention_keep_norm")
 
     def __str__(self) -> str:
         changes = []
@@ -290,6 +300,13 @@ class StudySettings:
 
     run: str
     device: Literal["auto", "cpu", "cuda"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageSettings:
+    """Which run the page is about."""
+
+    run: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,15 +71,15 @@ def observe(
     """Translate the probes, then record taps while the decoder is given each reference.
 
     A probe without a reference is given its own translation, up to the length of the longest
-    source: an untrained model hardly ends its sentences. `patterns` are those of `recording`; without
-    any, every tap is recorded. The model is left as it was.
+    source: an untrained model hardly ends its sentences. `patterns` are those of `recording`;
+    without any, every tap is recorded. The model is left as it was.
     """
     device = next(model.parameters()).device
     sources = pad([source.ids(probe.source) for probe in probes]).to(device)
     translations = greedy(model, sources).ids.tolist()
     given = [
         target.ids(probe.reference)[:-1]
-        if probe.reference
+        if probe.reference is not None
         else [SOS, *takewhile(EOS.__ne__, ids)][: sources.shape[1]]
         for probe, ids in zip(probes, translations, strict=True)
     ]
@@ -89,10 +89,15 @@ def observe(
     sentences = [
         Sentence(
             [source[SOS], *probe.source, source[EOS]],
-            [target[SOS], *(probe.reference or (target[index] for index in ids[1:]))],
+            [target[SOS], *_given(probe, ids, target)],
             target.words(translation),
             probe.reference,
         )
         for probe, ids, translation in zip(probes, given, translations, strict=True)
     ]
     return Snapshot(epoch, step, sentences, {name: values[0] for name, values in record.items()})
+
+
+def _given(probe: Probe, ids: list[int], target: Vocabulary) -> list[str]:
+    """The words that the decoder was given: a reference's own, also where they are unknown."""
+    return target.words(ids) if probe.reference is None else probe.reference

@@ -80,19 +80,26 @@ class Subject:
     def sentences(self, wanted: Sequence[str]) -> list[str]:
         """`wanted`, without those that have a word the run never learned.
 
-        If that leaves none (the run has another corpus), the run's own probes.
+        If that leaves none (the run has another corpus), the run's own probes. Raises UserError if
+        nothing is wanted.
         """
+        if not wanted:
+            raise UserError("study.sentences: expected one or more, found none")
         known = [text for text in wanted if not self._unknown(text)]
         if not known:
             self._note(
                 f"the run does not know the words of “{wanted[0]}”: its probes are looked at"
             )
-            own = [" ".join(probe.source) for probe in probes(self.corpus)[0]]
-            return own[: len(wanted)]
+            return self.own_sentences[: len(wanted)]
         if len(known) < len(wanted):
             left_out = ", ".join(text for text in wanted if text not in known)
             self._note(f"left out for words that the run does not know: {left_out}")
         return known
+
+    @cached_property
+    def own_sentences(self) -> list[str]:
+        """The probes of the run itself."""
+        return [" ".join(probe.source) for probe in probes(self.corpus)[0]]
 
     def words(self, wanted: Sequence[str], sentences: Sequence[Sequence[str]]) -> list[str]:
         """Those of `wanted` that stand in the token lists.
@@ -151,7 +158,9 @@ class Subject:
 
     def _probe(self, text: str) -> Probe:
         if text not in self._probes:
-            reference = self.reference(text) or self.translate([text])[0].target or None
+            reference = self.reference(text)
+            if reference is None:
+                reference = self.translate([text])[0].target
             self._probes[text] = Probe(self.tokens(text), reference)
         return self._probes[text]
 

@@ -1,7 +1,7 @@
 """A study's answer in the terminal: its sentences, its tables, matrices as matrices."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table as Grid
@@ -21,62 +21,56 @@ def print_answer(study: Study, answer: Answer, folder: str) -> None:
     console.print(Text(study.title, style="bold"))
     console.print(Text(study.question))
     for table in answer.tables:
-        for grid in _grids(table):
-            console.print(grid)
+        for part in _parts(table):
+            console.print(part)
     for line in (*answer.says, *(f"note: {note}" for note in answer.notes)):
         console.print(Text(line))
     console.print(Text(f"all of it: {folder}", style="dim"))
 
 
-def _grids(table: Table) -> Iterable[Grid]:
+def _parts(table: Table) -> Iterator[Grid | Text]:
+    """What is printed of a table: grids under their titles, and what was left out."""
     if isinstance(table.picture, Heatmap):
         yield from _matrices(table, table.picture)
-    else:
-        rows = [[_text(cell) for cell in row] for row in table.rows[:MOST_ROWS]]
-        left = len(table.rows) - len(rows)
-        caption = f"and {left} rows more in {table.name}.csv" if left else None
-        yield _grid(table.title, table.columns, rows, caption)
+        return
+    yield from _titled(table.title, table.columns, table.rows[:MOST_ROWS])
+    left = len(table.rows) - MOST_ROWS
+    if left > 0:
+        yield Text(f"and {left} rows more in {table.name}.csv")
 
 
-def _matrices(table: Table, picture: Heatmap) -> Iterable[Grid]:
+def _matrices(table: Table, picture: Heatmap) -> Iterator[Grid | Text]:
     """A grid for each panel, at most MOST_PANELS of them."""
-    at = table.columns.index
-    panels: dict[tuple[Cell, ...], list[tuple[Cell, ...]]] = {}
-    for row in table.rows:
-        panels.setdefault(tuple(row[at(column)] for column in picture.panels), []).append(row)
-    left = len(panels) - MOST_PANELS
-    for number, (panel, rows) in enumerate(list(panels.items())[:MOST_PANELS], start=1):
-        across = dict.fromkeys(row[at(picture.column)] for row in rows)
-        down = dict.fromkeys(row[at(picture.row)] for row in rows)
-        across_labels = {
-            r[at(picture.column)]: r[at(picture.column_label or picture.column)] for r in rows
+    records = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    panels: dict[tuple[Cell, ...], list[dict[str, Cell]]] = {}
+    for record in records:
+        panels.setdefault(tuple(record[name] for name in picture.panels), []).append(record)
+    for panel, cells in list(panels.items())[:MOST_PANELS]:
+        down = {cell[picture.row]: cell[picture.row_label or picture.row] for cell in cells}
+        across = {
+            cell[picture.column]: cell[picture.column_label or picture.column] for cell in cells
         }
-        down_labels = {r[at(picture.row)]: r[at(picture.row_label or picture.row)] for r in rows}
-        cells = {(r[at(picture.row)], r[at(picture.column)]): r[at(picture.value)] for r in rows}
-        title = table.title
-        if panel:
-            named = zip(picture.panels, panel, strict=True)
-            title += ": " + ", ".join(f"{name} {_text(value)}" for name, value in named)
-        yield _grid(
-            title,
-            ["", *(_text(across_labels[column]) for column in across)],
-            [
-                [_text(down_labels[row]), *(_text(cells.get((row, column))) for column in across)]
-                for row in down
-            ],
-            f"and {left} more in {table.name}.csv" if left > 0 and number == MOST_PANELS else None,
+        values = {(cell[picture.row], cell[picture.column]): cell[picture.value] for cell in cells}
+        named = [f"{name} {_text(cell)}" for name, cell in zip(picture.panels, panel, strict=True)]
+        yield from _titled(
+            ": ".join([table.title, *([", ".join(named)] if named else [])]),
+            ["", *map(_text, across.values())],
+            [(label, *(values.get((row, c)) for c in across)) for row, label in down.items()],
         )
+    if len(panels) > MOST_PANELS:
+        yield Text(f"and {len(panels) - MOST_PANELS} more in {table.name}.csv")
 
 
-def _grid(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str | None
-) -> Grid:
-    grid = Grid(title=Text(title), caption=caption and Text(caption), title_justify="left")
+def _titled(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]
+) -> Iterator[Grid | Text]:
+    yield Text(f"\n{title}")
+    grid = Grid()
     for column in columns:
         grid.add_column(Text(column))
     for row in rows:
-        grid.add_row(*map(Text, row))
-    return grid
+        grid.add_row(*(Text(_text(cell)) for cell in row))
+    yield grid
 
 
 def _text(cell: Cell) -> str:

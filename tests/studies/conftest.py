@@ -1,0 +1,64 @@
+"""What the tests of studies share: a small trained run, and each study with its defaults."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+from qkvtrace.conversion import from_config
+from qkvtrace.runs.folder import Run
+from qkvtrace.studies.answer import Cell, Table
+from qkvtrace.studies.catalogue import STUDIES
+from qkvtrace.studies.study import Study
+from qkvtrace.studies.subject import Subject
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Three epochs of the default corpus, two layers and two heads, all epochs' models kept."""
+    outputs = tmp_path_factory.mktemp("studied")
+    overrides = ("layers=2", "heads=2", "width=32", "feed_forward=32")
+    subprocess.run(
+        [
+            sys.executable,
+            "scripts/train.py",
+            f"outputs={outputs}",
+            "training.epochs=3",
+            "training.device=cpu",
+            "snapshots.tensorboard=false",
+            *(f"model.{override}" for override in overrides),
+        ],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    return Run.open(str(outputs / "latest"))
+
+
+@pytest.fixture(scope="session")
+def subject(run: Run) -> Subject:
+    return Subject(run, torch.device("cpu"))
+
+
+@pytest.fixture(scope="session")
+def study() -> Callable[..., Study]:
+    """Build a study with the defaults of its configuration file, some of them changed."""
+
+    def build(name: str, **changed: Any) -> Study:
+        text = (ROOT / "configs" / "study" / f"{name}.yaml").read_text(encoding="utf-8")
+        return from_config(STUDIES[name], yaml.safe_load(text) | changed, "study")
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def rows() -> Callable[[Table], list[dict[str, Cell]]]:
+    """A table's rows, by the names of its columns."""
+    return lambda table: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
