@@ -4,6 +4,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from qkvtrace.errors import UserError
 from qkvtrace.settings import (
     BenchmarkSettings,
     DataSettings,
+    InterventionSettings,
     ModelSettings,
     PictureSettings,
     PrepareSettings,
@@ -278,6 +280,73 @@ def test_a_missing_value_is_an_error_that_names_the_key(
 def test_translating_nothing_is_an_error_that_names_the_key(key: str, value: int) -> None:
     with pytest.raises(UserError, match=f"^{key}: expected 1 or more, found 0$"):
         from_config(TranslateSettings, composed("translate") | {key: value})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"attention": "unfirm"},
+            "attention: expected one of learned, uniform, last, hard, first<n> with n from 1, "
+            "found 'unfirm'",
+        ),
+        ({"attention": "first0"}, "* found 'first0'"),
+        ({"attention": "first(3"}, "* found 'first(3'"),
+        ({"attention": "first-3"}, "* found 'first-3'"),
+        (
+            {"attention": "hard", "site": "encoder"},
+            "site: expected one of encoder_self, decoder_self, cross or null, found 'encoder'",
+        ),
+        ({"decoder_input": "x"}, "decoder_input: expected one of tokens_unscaled, * found 'x'"),
+        ({"skip": "encoder"}, "skip: expected one of decoder, * or null, found 'encoder'"),
+        ({"only": "decoder"}, "only: expected one of cross_attention or null, found 'decoder'"),
+        (
+            {"layer": 0},
+            "layer: expected only where attention is replaced, found layer=0 and attention=learned",
+        ),
+        ({"site": "cross"}, "site: * found site=cross and attention=learned"),
+        ({"head": 0}, "head: * found head=0 and attention=learned"),
+        ({"attention": "last", "layer": -1}, "layer: expected 0 or more, found -1"),
+        ({"attention": "last", "head": -1}, "head: expected 0 or more, found -1"),
+        (
+            {"skip": "decoder", "only": "cross_attention"},
+            "expected skip or only, found both: skip=decoder, only=cross_attention",
+        ),
+    ],
+)
+def test_an_impossible_intervention_is_an_error_that_says_what_there_is(
+    changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UserError) as raised:
+        from_config(TranslateSettings, composed("translate") | changes)
+    assert fnmatchcase(str(raised.value), message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({}, "as learned"),
+        ({"attention": "uniform"}, "uniform attention"),
+        (
+            {"attention": "uniform", "site": "cross", "layer": 0, "head": 1},
+            "uniform attention at cross, layer 0, head 1",
+        ),
+        ({"attention": "first3", "layer": 2}, "first-3 attention at layer 2"),
+        ({"attention": "first(12)", "head": 0}, "first-12 attention at head 0"),
+        (
+            {"attention": "hard", "decoder_input": "encoder_output", "skip": "feed_forward"},
+            "hard attention; decoder input: the encoder's output; feed-forward skipped",
+        ),
+        ({"only": "cross_attention"}, "only cross-attention"),
+    ],
+)
+def test_an_intervention_says_in_a_line_what_it_changes(changes: dict[str, Any], line: str) -> None:
+    assert str(InterventionSettings(**changes)) == line
+
+
+@pytest.mark.parametrize(("attention", "n"), [("first3", 3), ("first(40)", 40), ("last", None)])
+def test_first_is_how_many_positions_are_attended_to(attention: str, n: int | None) -> None:
+    assert InterventionSettings(attention=attention).first == n
 
 
 def test_whole_numbers_are_taken_where_numbers_are_expected_and_lists_become_tuples(

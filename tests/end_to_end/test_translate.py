@@ -87,16 +87,62 @@ def test_the_latest_checkpoint_translates_as_the_best_does(translate: Script) ->
     assert outcome(translate("checkpoint=latest", text=APPLE)) == (0, f"{APFEL}\n", "")
 
 
-def test_details_show_what_each_step_chose_from(translate: Script) -> None:
+def tables(lines: list[str]) -> list[list[list[str]]]:
+    """The rows of each table in printed lines, cell by cell."""
+    found: list[list[list[str]]] = []
+    for line in lines:
+        if line.startswith("┏"):
+            found.append([])
+        elif line.startswith("│"):
+            found[-1].append([cell.strip() for cell in line.split("│")[1:-1]])
+    return found
+
+
+def test_details_show_what_each_step_chose_from_and_looked_at(translate: Script) -> None:
     done = translate("details=true", stdin=f"{APPLE}\n\n")
-    first, *table, last = done.stdout.splitlines()
+    first, *printed, last = done.stdout.splitlines()
     assert (done.returncode, first, last, done.stderr) == (0, APFEL, "", "")
-    rows = [[cell.strip() for cell in row.split("│")[1:-1]] for row in table if "│" in row]
-    assert [row[0] for row in rows] == ["1", "2", "3", "4", "5"]
-    chosen = [row[1].split() for row in rows]
+    steps, looks = tables(printed)
+    assert [row[0] for row in steps] == ["1", "2", "3", "4", "5"]
+    chosen = [row[1].split() for row in steps]
     assert [token for token, _ in chosen] == [*APFEL.split(), "<eos>"]
     assert all(0.5 < float(probability) <= 1 for _, probability in chosen)
-    assert all(len(row) == 1 + 5 for row in rows)
+    assert all(len(row) == 1 + 5 for row in steps)
+    (header,) = [line for line in printed if "apple" in line and "┃" in line]
+    assert header.replace("┃", " ").split() == ["step", "<sos>", *APPLE.split(), "<eos>"]
+    labels, *columns = zip(*looks, strict=True)
+    assert labels[:2] == ("1) <sos> -> wir", "2) wir -> konnen")
+    assert labels[4:] == ("5) essen -> <eos>",)
+    weights = [[float(weight) for weight in row] for row in zip(*columns, strict=True)]
+    assert all(abs(sum(row) - 1) < 0.04 for row in weights)
+    assert max(map(max, weights)) > 0.25
+
+
+def test_details_show_the_weights_under_an_intervention(translate: Script) -> None:
+    done = translate("details=true", "attention=uniform", "site=cross", text="we eat [red]x[/red]")
+    assert done.returncode == 0
+    _, rows = tables(done.stdout.splitlines())
+    assert "┃  [   ┃red]x[/red┃  ]   ┃" in done.stdout
+    share = {f"{1 / (len(row) - 1):.2f}" for row in rows}
+    assert len(share) == 1
+    assert {weight for row in rows for weight in row[1:]} == share
+
+
+def test_without_cross_attention_all_sentences_are_alike_and_nothing_is_looked_at(
+    translate: Script,
+) -> None:
+    done = translate("skip=cross_attention", "details=true", stdin=f"{APPLE}\ni can read book\n")
+    assert done.returncode == 0
+    one, other = tables(done.stdout.splitlines())
+    assert one == other
+
+
+def test_changes_can_be_combined(translate: Script) -> None:
+    changes = ("attention='first(2)'", "decoder_input=encoder_output", "only=cross_attention")
+    done = translate(*changes, "max_length=7", stdin=f"{APPLE}\n\n{APPLE}\n")
+    one, empty, other = done.stdout.splitlines()
+    assert (done.returncode, done.stderr, empty) == (0, "", "")
+    assert one == other != APFEL
 
 
 def test_a_reader_that_has_seen_enough_ends_it_quietly(root: Path, run: Path) -> None:
@@ -136,6 +182,8 @@ def test_a_sentence_that_cannot_be_translated_is_told_in_one_line(
         ("run={f}/latest", APPLE, "run folder make train found none: {f}/latest"),
         ("checkpoint=newest", APPLE, "checkpoint one of best, latest 'newest'"),
         ("colour=red", APPLE, "colour no such setting"),
+        ("attention=unfirm", APPLE, "attention learned, uniform, found 'unfirm'"),
+        ("layer=1", APPLE, "layer attention is replaced found layer=1 attention=learned"),
     ],
 )
 def test_a_mistake_is_told_in_one_line(

@@ -37,13 +37,15 @@ def test_text_is_tokenised_as_the_corpus_was(trained: Trained) -> None:
 
 def test_an_empty_sentence_has_an_empty_translation(trained: Trained) -> None:
     for translation in Translator(trained).translate(["", " \t "]):
-        assert (str(translation), translation.source, translation.steps) == ("", [], [])
+        assert (str(translation), translation.source) == ("", [])
+        assert (translation.steps, translation.ids) == ([], [])
 
 
 def test_steps_say_what_each_was_chosen_from(trained: Trained) -> None:
     (translation,) = Translator(trained, candidates=3, max_length=4).translate(["we eat"])
     assert 1 <= len(translation.steps) <= 4
     chosen = [step[0][0] for step in translation.steps]
+    assert chosen == [trained.target[index] for index in translation.ids]
     assert chosen[: len(translation.target)] == translation.target
     for step in translation.steps:
         probabilities = [probability for _, probability in step]

@@ -4,7 +4,7 @@ Shapes: B sentences, H heads, T query and S key positions.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 
 import torch
@@ -14,8 +14,8 @@ from qkvtrace.errors import UserError
 from qkvtrace.model.taps import Tap, matching
 from qkvtrace.model.transformer import Transformer
 from qkvtrace.settings import InterventionSettings
-from qkvtrace.snapshots import switches
 from qkvtrace.snapshots.sites import SITES
+from qkvtrace.snapshots.switches import switched
 
 Change = Callable[[Tensor], Tensor]
 
@@ -32,15 +32,11 @@ def changed(model: Transformer, settings: InterventionSettings) -> Iterator[None
         first<n>: to the first n of these, in equal shares;
         last: to the last of these;
         hard: to the one with the highest score, the first of equals.
-    The other changes are described in `switches`. Leaving, also by an exception, puts everything
-    back.
+    `switched` describes the other changes. Leaving, also by an exception, puts everything back.
 
     Raises UserError if the model has no such layer or head, or no positions to give its decoder.
     """
-    with ExitStack() as scope:
-        scope.enter_context(intervening(model, _attention(model, settings)))
-        for handle in switches.switch(model, settings):
-            scope.enter_context(handle)  # removes the hook on leaving
+    with intervening(model, _attention(model, settings)), switched(model, settings):
         yield
 
 

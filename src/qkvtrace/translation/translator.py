@@ -18,6 +18,7 @@ class Translation:
     target: list[str]
     unknown: list[str]  # source words that the vocabulary does not have
     steps: list[list[tuple[str, float]]]  # a step: (token, probability), likeliest first
+    ids: list[int]  # what each step chose, <eos> included
 
     def __str__(self) -> str:
         return " ".join(self.target)
@@ -48,7 +49,7 @@ class Translator:
         tokens = [self.tokenizer(sentence) for sentence in sentences]
         self._check_lengths(tokens)
         found = self._search([words for words in tokens if words])
-        return [next(found) if words else Translation([], [], [], []) for words in tokens]
+        return [next(found) if words else Translation([], [], [], [], []) for words in tokens]
 
     def _search(self, sentences: list[list[str]]) -> Iterator[Translation]:
         if not sentences:
@@ -73,7 +74,8 @@ class Translator:
                 [(target[index], p) for index, p in zip(*step, strict=True)]
                 for step in zip(candidates[:length], probabilities[:length], strict=True)
             ]
-            yield Translation(words, target.words(chosen[:length]), source.unknown(words), steps)
+            ids = chosen[:length]
+            yield Translation(words, target.words(ids), source.unknown(words), steps, ids)
 
     def _check_lengths(self, sentences: list[list[str]]) -> None:
         limit = self.trained.model.max_positions

@@ -10,7 +10,7 @@ from rich.text import Text
 from qkvtrace.studies.answer import Answer, Cell, Heatmap, Table
 from qkvtrace.studies.study import Study
 
-MOST_ROWS = 24  # of a table without end; its file has them all
+MOST_ROWS = 40  # of a table without end; its file has them all
 MOST_PANELS = 6
 
 
