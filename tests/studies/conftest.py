@@ -12,7 +12,7 @@ import yaml
 
 from qkvtrace.conversion import from_config
 from qkvtrace.runs.folder import Run
-from qkvtrace.studies.answer import Cell, Table
+from qkvtrace.studies.answer import Answer, Cell, Table
 from qkvtrace.studies.catalogue import STUDIES
 from qkvtrace.studies.study import Study
 from qkvtrace.studies.subject import Subject
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Three epochs of the default corpus, two layers and two heads, all epochs' models kept."""
+    """Three epochs of the default corpus, which teach a part of it: two layers, two heads."""
     outputs = tmp_path_factory.mktemp("studied")
     overrides = ("layers=2", "heads=2", "width=32", "feed_forward=32")
     subprocess.run(
@@ -31,6 +31,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
             "scripts/train.py",
             f"outputs={outputs}",
             "training.epochs=3",
+            "training.batch_size=1",
+            "training.warmup_steps=10",
             "training.device=cpu",
             "snapshots.tensorboard=false",
             *(f"model.{override}" for override in overrides),
@@ -62,3 +64,9 @@ def study() -> Callable[..., Study]:
 def rows() -> Callable[[Table], list[dict[str, Cell]]]:
     """A table's rows, by the names of its columns."""
     return lambda table: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+
+
+@pytest.fixture(scope="session")
+def named() -> Callable[[Answer, str], Table]:
+    """The table of an answer that has a name."""
+    return lambda answer, name: next(table for table in answer.tables if table.name == name)

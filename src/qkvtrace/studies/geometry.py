@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+ROUNDING = 1e-20  # the share of squared lengths that float64 leaves where vectors are all alike
+
 
 @dataclass(frozen=True)
 class PCA:
@@ -25,23 +27,33 @@ class PCA:
 def fit_pca(vectors: Tensor, components: int = 3) -> PCA:
     """The directions along which `vectors` (N, D) vary most.
 
-    By eigenvectors of the covariance in float64. Signs are fixed: the largest entry of each axis is
-    positive. Beyond the rank of the vectors, axes explain nothing.
+    By eigenvectors of the covariance in float64, or where N < D by singular vectors, which are the
+    same. Signs are fixed: the largest entry of each axis is positive. Beyond the rank of the
+    vectors, axes explain nothing.
     """
     x = vectors.double()
     mean = x.mean(0)
-    covariance = (x - mean).T @ (x - mean)
-    values, axes = torch.linalg.eigh(covariance)  # ascending, axes in columns
-    values, axes = values.flip(0).clamp(min=0), axes.flip(1).T
-    if len(axes) < components:  # narrower than the space to be shown
+    values, axes = _principal(x - mean)
+    if len(axes) < components:  # fewer than the space to be shown has
         axes = torch.nn.functional.pad(axes, (0, 0, 0, components - len(axes)))
         values = torch.nn.functional.pad(values, (0, components - len(values)))
     axes = axes[:components]
     largest = axes.gather(1, axes.abs().argmax(1, keepdim=True))
     axes = axes * torch.where(largest < 0, -1.0, 1.0)
     total = values.sum()
-    explained = (values[:components] / total if total > 0 else values[:components]).tolist()
-    return PCA(mean, axes, explained)
+    differ = total > ROUNDING * x.square().sum()
+    explained = values[:components] / total if differ else torch.zeros(components)
+    return PCA(mean, axes, explained.tolist())
+
+
+def _principal(centred: Tensor) -> tuple[Tensor, Tensor]:
+    """Variances (C,) times N, falling, and their axes (C, D); C: the smaller of N and D."""
+    n, width = centred.shape
+    if n < width:  # a covariance of vocabulary-sized logits would be far larger than they are
+        _, lengths, axes = torch.linalg.svd(centred, full_matrices=False)
+        return lengths.square(), axes
+    values, columns = torch.linalg.eigh(centred.T @ centred)  # ascending
+    return values.flip(0).clamp(min=0), columns.flip(1).T
 
 
 def cosines(one: Tensor, other: Tensor) -> Tensor:
@@ -64,6 +76,16 @@ def entropy(weights: Tensor) -> Tensor:
     return torch.special.entr(weights.double()).sum(-1)
 
 
+def effective_rank(values: Tensor) -> Tensor:
+    """How many singular values matter: exp of the entropy of their shares, (..., C) -> (...).
+
+    "The effective rank" (Roy and Vetterli 2007): 1 where one value is all there is, n where n are
+    equal.
+    """
+    shares = values.double() / values.double().sum(-1, keepdim=True)
+    return entropy(shares).exp()
+
+
 def debiased_cka(one: Tensor, other: Tensor) -> float:
     """How alike two sets of vectors of the same N >= 4 things are, (N, D) and (N, E): at most 1.
 
@@ -71,22 +93,23 @@ def debiased_cka(one: Tensor, other: Tensor) -> float:
     is near 0 for unrelated vectors even where N is small; the biased one is not. Rotation, scale
     and shift do not matter. NaN if either set has no structure to compare.
     """
-    k, other_k = _gram(one), _gram(other)
-    shared = _hsic(k, other_k)
-    scale = _hsic(k, k) * _hsic(other_k, other_k)
-    return float(shared / scale.sqrt()) if scale > 0 else float("nan")
+    return float((structure(one) * structure(other)).sum())
 
 
-def _gram(vectors: Tensor) -> Tensor:
-    """Inner products, without those of a vector with itself."""
+def structure(vectors: Tensor) -> Tensor:
+    """What debiased CKA compares: (N, D) -> (N, N), whose product with another's sums to the CKA.
+
+    The inner products of different things, less what a thing has in common with all others
+    ("U-centred", Szekely and Rizzo 2014), at length 1; NaN if nothing is left.
+    """
+    n = len(vectors)
+    assert n >= 4, f"debiased CKA needs 4 vectors, found {n}"
     x = vectors.double()
     x = x - x.mean(0)
-    gram = x @ x.T
-    return gram.fill_diagonal_(0)
-
-
-def _hsic(k: Tensor, other: Tensor) -> Tensor:
-    n = len(k)
-    assert n >= 4, f"debiased CKA needs 4 vectors, found {n}"
-    total = (k * other).sum() + k.sum() * other.sum() / ((n - 1) * (n - 2))
-    return (total - 2 * (k.sum(0) @ other.sum(0)) / (n - 2)) / (n * (n - 3))
+    gram = (x @ x.T).fill_diagonal_(0)
+    rows = gram.sum(0) / (n - 2)
+    gram = gram - rows - rows[:, None] + gram.sum() / ((n - 1) * (n - 2))
+    gram.fill_diagonal_(0)
+    length = gram.norm()
+    differ = length > ROUNDING * vectors.double().square().sum()
+    return gram / length if differ else torch.full_like(gram, torch.nan)

@@ -8,7 +8,7 @@ import csv
 import io
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +50,8 @@ def kept(folder: Path, name: str) -> dict[str, Any] | None:
 
 
 def _plain(table: Table) -> dict[str, Any]:
-    content = asdict(table)
-    content["rows"] = [[_finite(cell) for cell in row] for row in table.rows]
-    return content
+    rows = [[_finite(cell) for cell in row] for row in table.rows]
+    return asdict(replace(table, rows=())) | {"rows": rows}  # asdict would copy each cell, slowly
 
 
 def _finite(cell: Cell) -> Cell:

@@ -1,6 +1,6 @@
 """Words as points: vectors of chosen words in chosen sentences, followed over the epochs."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,6 +9,8 @@ from torch import Tensor
 from qkvtrace.snapshots.probes import Sentence, Snapshot
 from qkvtrace.snapshots.sites import LAYER_VECTORS, VECTORS, Site
 from qkvtrace.studies.geometry import PCA, fit_pca
+
+AXES = ("PC1", "PC2", "PC3")  # the columns of a point's coordinates
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,24 @@ def points(
         for position, token in enumerate(site.tokens(sentence, axes[vector]))
         if words is None or token in words
     ]
+
+
+def standing(
+    sentences: Sequence[Sentence], site: Site, vectors: Sequence[str], words: Mapping[str, str]
+) -> list[Point]:
+    """Where a word stands first in each sentence; words: the one at each axis, query and key."""
+    axes = VECTORS | LAYER_VECTORS
+    first = {
+        (point.vector, point.sentence): point
+        for vector in vectors
+        for point in reversed(points(sentences, site, [vector], [words[axes[vector]]]))
+    }
+    return sorted(first.values(), key=lambda point: (vectors.index(point.vector), point.sentence))
+
+
+def label(token: str, vector: str, epoch: int) -> str:
+    """A point's name as the article has it: eat@K@30."""
+    return f"{token}@{vector.upper() if vector in ('q', 'k', 'v') else vector}@{epoch}"
 
 
 def values(

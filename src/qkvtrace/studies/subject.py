@@ -16,6 +16,7 @@ from qkvtrace.settings import InterventionSettings
 from qkvtrace.snapshots.interventions import changed
 from qkvtrace.snapshots.probes import Probe, Snapshot, observe, probes
 from qkvtrace.snapshots.store import Store
+from qkvtrace.studies.asked import some
 from qkvtrace.translation.translator import Translation, Translator
 
 AS_LEARNED = InterventionSettings()
@@ -78,21 +79,18 @@ class Subject:
         return self.trained.model
 
     def sentences(self, wanted: Sequence[str]) -> list[str]:
-        """`wanted`, without those that have a word the run never learned.
+        """`wanted`, each once, without those that have a word the run never learned.
 
         If that leaves none (the run has another corpus), the run's own probes. Raises UserError if
         nothing is wanted.
         """
-        if not wanted:
-            raise UserError("study.sentences: expected one or more, found none")
-        known = [text for text in wanted if not self._unknown(text)]
+        asked = some("sentences", wanted)
+        known = [text for text in asked if not self._unknown(text)]
         if not known:
-            self._note(
-                f"the run does not know the words of “{wanted[0]}”: its probes are looked at"
-            )
-            return self.own_sentences[: len(wanted)]
-        if len(known) < len(wanted):
-            left_out = ", ".join(text for text in wanted if text not in known)
+            self._note(f"the run does not know the words of “{asked[0]}”: its probes are looked at")
+            return self.own_sentences[: len(asked)]
+        if len(known) < len(asked):
+            left_out = ", ".join(text for text in asked if text not in known)
             self._note(f"left out for words that the run does not know: {left_out}")
         return known
 

@@ -11,7 +11,7 @@ from qkvtrace.studies.answer import Answer, Cell, Heatmap, Table
 from qkvtrace.studies.study import Study
 
 MOST_ROWS = 40  # of a table without end; its file has them all
-MOST_PANELS = 6
+MOST_PANELS = 12
 
 
 def print_answer(study: Study, answer: Answer, folder: str) -> None:

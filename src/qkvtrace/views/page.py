@@ -19,7 +19,17 @@ from qkvtrace.studies.kept import kept
 
 WEB = Path(__file__).parent / "web"
 STYLES = ("page.css",)
-SCRIPTS = ("colours.js", "labels.js", "studies.js", "page.js")
+SCRIPTS = (
+    "colours.js",
+    "drawing.js",
+    "tables.js",
+    "labels.js",
+    "key.js",
+    "matrix.js",
+    "pictures.js",
+    "studies.js",
+    "page.js",
+)
 
 # Whatever the data holds, nothing is fetched and nothing is sent.
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"

@@ -2,7 +2,9 @@
 "use strict";
 
 const Labels = (() => {
-  const [WIDE, HIGH] = [6.4, 14]; // pixels of a letter, at 11 pixels
+  const [SIZE, HIGH] = [11, 14]; // pixels of the letters, and of their line
+  const NEAR = 6; // pixels: closer points are one place
+  const MOST = 60; // places; with more of them, only pointing at one names it
   const SIDES = [
     { xanchor: "left", yanchor: "middle", xshift: 8, yshift: 0 },
     { xanchor: "right", yanchor: "middle", xshift: -8, yshift: 0 },
@@ -12,38 +14,38 @@ const Labels = (() => {
     { xanchor: "right", yanchor: "top", xshift: -6, yshift: -6 },
   ];
 
-  /** Points {x, y, text} in a plot of `width` x `height` pixels, whose axes show `ranges`.
+  /** Plotly's annotations that name points {x, y, ...} of a plot of `wide` x `high` pixels.
    *
-   * Returns annotations for Plotly. Points that coincide share one label; a label for which there
-   * is no room is left out (it shows on hover), the later ones first.
+   * ranges: what its two axes show; named: points in one place => their text. None if there are more
+   * than MOST places; a label for which there is no room is left out, the later ones first.
    */
-  function place(points, ranges, width, height) {
-    const scale = [width, height].map((size, i) => size / (ranges[i][1] - ranges[i][0]));
-    const spots = merged(points, scale);
+  function place(points, ranges, wide, high, named) {
+    const scale = [wide, high].map((size, i) => size / (ranges[i][1] - ranges[i][0]));
+    const spots = together(points, scale);
+    if (spots.length > MOST) return [];
     const taken = spots.map(({ x, y }) => ({ left: x - 4, right: x + 4, low: y - 4, high: y + 4 }));
-    const made = [];
-    spots.forEach((spot, own) => {
-      const text = [...new Set(spot.texts)].join(" · ");
+    return spots.flatMap((spot, own) => {
+      const text = named(spot.points);
       for (const side of SIDES) {
-        const box = extent(spot, side, text.length * WIDE);
+        const box = extent(spot, side, Drawing.width(text, SIZE));
         const inside = box.left > ranges[0][0] * scale[0] && box.right < ranges[0][1] * scale[0];
         if (!inside || taken.some((other, i) => i !== own && overlap(box, other))) continue;
         taken.push(box);
-        made.push({ x: spot.point.x, y: spot.point.y, text, ...side });
-        return;
+        return [{ x: spot.points[0].x, y: spot.points[0].y, text: Colours.plain(text), ...side,
+          showarrow: false, font: { size: SIZE, color: Colours.theme().ink } }];
       }
+      return [];
     });
-    return made;
   }
 
-  /** Points less than three pixels apart as one, with the texts of all. */
-  function merged(points, [across, up]) {
+  /** Points less than NEAR pixels apart as one: {x, y} in pixels, and its points. */
+  function together(points, [across, up]) {
     const spots = [];
     for (const point of points) {
       const [x, y] = [point.x * across, point.y * up];
-      const near = spots.find((spot) => Math.hypot(spot.x - x, spot.y - y) < 3);
-      if (near) near.texts.push(point.text);
-      else spots.push({ x, y, point, texts: [point.text] });
+      const near = spots.find((spot) => Math.hypot(spot.x - x, spot.y - y) < NEAR);
+      if (near) near.points.push(point);
+      else spots.push({ x, y, points: [point] });
     }
     return spots;
   }

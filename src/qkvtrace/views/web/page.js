@@ -3,24 +3,14 @@
 
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const add = (parent, tag, text, className = "") => {
-    const made = document.createElement(tag);
-    made.textContent = text;
-    made.className = className;
-    parent.append(made);
-    return made;
-  };
+  const { html } = Drawing;
 
   Colours.know(data.vocabulary);
-  const header = add(document.body, "header", "");
-  add(header, "h1", "How attention was learned");
-  add(header, "p", data.facts, "facts");
-  const contents = add(header, "ol", "", "contents");
-  const main = add(document.body, "main", "");
-  data.studies.forEach((study, i) => {
-    const link = add(add(contents, "li", ""), "a", study.title);
-    link.href = `#${study.name}`;
-    main.append(Studies.section(study, i + 1));
-  });
-  Colours.follow(() => Studies.redraw());
+  const contents = data.studies.map((study) =>
+    html("li", {}, html("a", { href: `#${study.name}`, text: study.title })));
+  document.body.append(
+    html("header", {}, html("h1", { text: "How attention was learned" }),
+      html("p", { class: "facts", text: data.facts }), html("ol", { class: "contents" }, ...contents)),
+    html("main", {}, ...data.studies.map((study, i) => Studies.section(study, i + 1))));
+  Colours.follow(Studies.redraw);
 })();

@@ -1,0 +1,194 @@
+"""Item 9: five sentences, sensible, nonsensical and misleading."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from qkvtrace.settings import at_least
+from qkvtrace.snapshots.probes import Snapshot
+from qkvtrace.snapshots.sites import site_named
+from qkvtrace.studies import weights
+from qkvtrace.studies.answer import Answer, Cell, Cloud, Table
+from qkvtrace.studies.asked import some
+from qkvtrace.studies.geometry import cosines, fit_pca
+from qkvtrace.studies.points import AXES, standing
+from qkvtrace.studies.subject import Subject
+from qkvtrace.studies.translations import COLUMNS, translated
+from qkvtrace.studies.weights import Head
+from qkvtrace.studies.wording import listed
+
+ENCODER, CROSS = site_named("encoder_self"), site_named("cross")
+PARTS = {
+    "encoder": ("q", "k", "v", "x1", "x4", "final output"),
+    "cross-attention": ("q", "k", "v", "x4", "logits"),
+}
+Distance = tuple[str, str, int, float]  # part, vector, epoch, mean distance
+WHOLE = {"final output": "encoder.output", "logits": "logits"}  # of no layer
+
+
+@dataclass(frozen=True)
+class Found:
+    """A vector of one sentence, at a word or a step that the others have too."""
+
+    place: str
+    sentence: int
+    label: str
+    vector: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class FiveSentences:
+    """The vectors of sentences that differ in their end alone."""
+
+    title: ClassVar = "Five sentences"
+    question: ClassVar = "Where inside the model do sentences become different?"
+    look: ClassVar = (
+        "The sentences begin alike; some make sense and some do not. Points that lie together are "
+        "alike in all sentences, points that scatter know how their sentence goes on. Each "
+        "picture is a space of its own: compare scatter within one, and by the table of distances "
+        "between them."
+    )
+
+    sentences: tuple[str, ...]
+    words: tuple[str, ...]
+    steps: tuple[int, ...]
+    layer: int
+    head: int
+
+    def answer(self, subject: Subject) -> Answer:
+        """Translate the sentences, then compare their vectors, also with the first model's."""
+        for step in some("steps", self.steps):
+            at_least("study.steps", step, 1)
+        (head,) = weights.heads(subject, self.layer, self.head)
+        texts = subject.sentences(self.sentences)
+        words = subject.words(self.words, [subject.tokens(text) for text in texts])
+        distances: list[Distance] = []
+        for epoch in sorted({subject.epochs[0], subject.last}):
+            snapshot = subject.observe(texts, epoch, _patterns(self.layer))
+            kinds = {
+                (part, vector): list(self._found(snapshot, part, vector, head, words))
+                for part, vectors in PARTS.items()
+                for vector in vectors
+            }
+            for (part, vector), found in kinds.items():
+                distance = _distance(found)
+                if distance is not None:
+                    distances.append((part, vector, epoch, distance))
+        where = f"layer {self.layer}, head {self.head}, epoch {subject.last}"
+        clouds = [
+            _cloud(part, where, texts, {v: kinds[part, v] for v in vectors})
+            for part, vectors in PARTS.items()
+        ]
+        return Answer(
+            list(_says(distances, self.layer)) if distances else [],
+            [
+                Table(
+                    "translations",
+                    f"Translations at epoch {subject.last}",
+                    COLUMNS,
+                    translated(subject, texts),
+                ),
+                Table(
+                    "distances",
+                    "Mean cosine distance between the sentences at the same word or step "
+                    f"(0: alike, 1: unrelated), layer {self.layer}, head {self.head}",
+                    ("part", "vector", "epoch", "distance"),
+                    distances,
+                ),
+                *clouds,
+            ],
+        )
+
+    def _found(
+        self, snapshot: Snapshot, part: str, vector: str, head: Head, words: Sequence[str]
+    ) -> Iterator[Found]:
+        """The vectors of one kind: at words of the source, or at steps of the decoder."""
+        site = ENCODER if part == "encoder" else CROSS
+        whole = WHOLE.get(vector)
+        values = snapshot.values[whole] if whole else site.vectors(snapshot.values, *head, vector)
+        if part == "encoder" or vector in ("k", "v"):
+            for word in words:
+                for point in standing(snapshot.sentences, site, ["k"], {"key": word}):
+                    at = values[point.sentence, point.position]
+                    yield Found(word, point.sentence, word, at)
+        else:
+            for step in dict.fromkeys(self.steps):
+                for index, sentence in enumerate(snapshot.sentences):
+                    labels = weights.queries(CROSS, sentence)
+                    if step <= len(labels):
+                        at = values[index, step - 1]
+                        yield Found(f"step {step}", index, labels[step - 1], at)
+
+
+def _patterns(layer: int) -> list[str]:
+    """The taps that hold all of this."""
+    return list(WHOLE.values()) + [
+        site.tap(layer, vector)
+        for part, site in (("encoder", ENCODER), ("cross-attention", CROSS))
+        for vector in PARTS[part]
+        if vector not in WHOLE
+    ]
+
+
+def _distance(found: Sequence[Found]) -> float | None:
+    """1 - cosine, the mean over each two sentences at the same place; None without two."""
+    distances = [
+        max(0.0, 1 - float(cosines(one.vector[None], other.vector[None])))
+        for one, other in combinations(found, 2)
+        if one.place == other.place
+    ]
+    return sum(distances) / len(distances) if distances else None
+
+
+def _cloud(
+    part: str, where: str, texts: Sequence[str], kinds: Mapping[str, Sequence[Found]]
+) -> Table:
+    """The points of each kind in a space of its own."""
+    rows: list[tuple[Cell, ...]] = []
+    for vector, found in kinds.items():
+        if found:
+            vectors = torch.stack([each.vector for each in found])
+            space = fit_pca(vectors)
+            rows += [
+                (vector, sum(space.explained), texts[each.sentence], each.place, each.label, *at)
+                for each, at in zip(found, space.project(vectors).tolist(), strict=True)
+            ]
+    return Table(
+        part.replace("-", "_"),
+        f"{part.capitalize()} of the sentences, each kind of vector in its own space, {where}",
+        ("vector", "variance shown", "sentence", "place", "label", *AXES),
+        rows,
+        Cloud(
+            axes=AXES,
+            label="label",
+            colour="sentence",
+            symbol="place",
+            panels=("vector", "variance shown"),
+        ),
+    )
+
+
+def _says(distances: Sequence[Distance], layer: int) -> Iterator[str]:
+    """The distances of each part at the last epoch and at the first; which are always 0."""
+    epochs = sorted({epoch for _, _, epoch, _ in distances}, reverse=True)
+    for part in PARTS:
+        at = [
+            f"at epoch {epoch}: "
+            + listed([f"{v} {d:.2f}" for of, v, e, d in distances if (of, e) == (part, epoch)])
+            for epoch in epochs
+        ]
+        yield f"{part.capitalize()}, mean cosine distance between the sentences {'; '.join(at)}."
+    largest: dict[str, float] = {}
+    for part, vector, _, distance in distances:
+        kind = f"{part} {vector}"
+        largest[kind] = max(distance, largest.get(kind, 0.0))
+    same = [kind for kind, distance in largest.items() if distance < 1e-6]
+    if same and layer == 0:
+        yield (
+            f"Not learned, but by design the same in all sentences: {listed(same)}. In the first "
+            "layer these know no more than a word where it stands, or the target words so far."
+        )

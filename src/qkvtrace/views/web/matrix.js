@@ -1,0 +1,45 @@
+/* A matrix as a heat map: attention weights, cosines, or other numbers, tokens at its sides. */
+"use strict";
+
+const Matrix = (() => {
+  const FONT = 11; // pixels of the names
+  const MOST = 22; // letters of a name; the whole of it shows on hover
+
+  const cut = (name) => (name.length > MOST ? `${name.slice(0, MOST - 1)}…` : name);
+
+  /** Pixels that the names of rows and of columns take. */
+  const room = (rows, columns) => [rows, columns].map((names) =>
+    9 + Math.max(...names.map((name) => Drawing.width(cut(name), FONT))));
+
+  /** Draw into `plot`, or draw anew.
+   *
+   * rows, columns: names; values: numbers by row and column, or null; scale: "weights" (from low to
+   * high) or "diverging" (around 0); cell: [width, height] in pixels; digits: how cells are written,
+   * in d3's format, or null for not at all; titles: [of the rows, of the columns]; words: names that
+   * stand out.
+   */
+  function draw(plot, { rows, columns, values, scale, low, high, cell, digits, titles = ["", ""], words = [] }) {
+    const [left, top] = room(rows, columns).map((side, i) => side + (titles[i] ? 18 : 0));
+    const bold = (name, text) => (words.includes(name) ? `<b>${text}</b>` : text);
+    const side = (names, title) => ({
+      tickmode: "array", tickvals: names.map((_, i) => i), ticktext: names.map((name) => bold(name, Colours.plain(cut(name)))),
+      tickfont: { size: FONT }, ticks: "", showgrid: false, zeroline: false, automargin: false, fixedrange: true,
+      title: { text: title, standoff: 3, font: { size: FONT, color: Colours.theme().quiet } },
+    });
+    const trace = {
+      type: "heatmap", z: values, zmin: low, zmax: high, colorscale: Colours[scale], showscale: false,
+      xgap: 1, ygap: 1, hoverongaps: false,
+      customdata: rows.map((row) => columns.map((column) => `${Colours.plain(row)}<br>${Colours.plain(column)}`)),
+      hovertemplate: "%{customdata}<br><b>%{z:.4~g}</b><extra></extra>",
+      texttemplate: digits ? `%{z:${digits}}` : "", textfont: { size: 10 },
+    };
+    return Plotly.react(plot, [trace], Colours.layout({
+      width: left + cell[0] * columns.length + 6, height: top + cell[1] * rows.length + 6,
+      margin: { l: left, t: top, r: 6, b: 6 },
+      xaxis: { ...side(columns, titles[1]), side: "top", tickangle: -90 },
+      yaxis: { ...side(rows, titles[0]), autorange: "reversed" },
+    }), { displayModeBar: false });
+  }
+
+  return { draw, room };
+})();
