@@ -5,7 +5,6 @@ The page is its data as JSON, and the scripts that draw it, the same as in Tenso
 
 import json
 from html import escape
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +15,22 @@ from qkvtrace.runs.folder import Run
 from qkvtrace.runs.metrics import read_metrics
 from qkvtrace.studies.catalogue import STUDIES
 from qkvtrace.studies.kept import kept
+from qkvtrace.views.embedded import embedded
+from qkvtrace.views.history import Cache, History
+from qkvtrace.views.plotly import plotly
 
 WEB = Path(__file__).parent / "web"
-STYLES = ("page.css",)
+STYLES = ("explorer.css", "page.css")
 SCRIPTS = (
-    "colours.js",
-    "drawing.js",
-    "tables.js",
-    "labels.js",
-    "key.js",
-    "matrix.js",
-    "pictures.js",
-    "studies.js",
-    "page.js",
+    *("colours.js", "drawing.js", "labels.js", "key.js", "matrix.js"),
+    *("tables.js", "pictures.js", "studies.js"),
+    *("grid.js", "curves.js", "cloud.js", "state.js", "choices.js", "sources.js", "story.js"),
+    *("side.js", "explorer.js", "page.js"),
 )
 
-# Whatever the data holds, nothing is fetched and nothing is sent.
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+POLICY = (  # whatever the data holds, nothing is fetched and nothing is sent
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+)
 
 
 def write_page(run: Run) -> list[str]:
@@ -40,13 +38,26 @@ def write_page(run: Run) -> list[str]:
 
     Raises UserError if no study was made of the run yet, or one is damaged.
     """
-    answers = {name: kept(run.studies, name) for name in STUDIES}
-    there = [answer for answer in answers.values() if answer is not None]
+    data = answers(run)
+    there = [study["name"] for study in data["studies"]]
+    content = html(f"{run.folder.name} · qkvtrace", data | {"explore": explore(run)})
+    files.write_text(run.page, content)
+    return [name for name in STUDIES if name not in there]
+
+
+def answers(run: Run) -> dict[str, Any]:
+    """What the run is, and the studies that were made of it, in their order.
+
+    Raises UserError if none was made yet, or one is damaged.
+    """
+    studies = [kept(run.studies, name) for name in STUDIES]
+    there = [study for study in studies if study is not None]
     if not there:
-        raise UserError(f"expected studies of the run (make study), found none: {run.studies}")
-    data = {"facts": facts(run), "vocabulary": vocabulary(run), "studies": there}
-    files.write_text(run.page, html(f"{run.folder.name} · qkvtrace", data))
-    return [name for name, answer in answers.items() if answer is None]
+        raise UserError(
+            f"expected studies of the run (make study ARGS=run={run} makes them), found none: "
+            f"{run.studies}"
+        )
+    return {"facts": facts(run), "vocabulary": vocabulary(run), "studies": there}
 
 
 def facts(run: Run) -> str:
@@ -62,9 +73,16 @@ def facts(run: Run) -> str:
     )
 
 
+def explore(run: Run) -> dict[str, Any] | None:
+    """The scenes of the view to explore; None if the run has no snapshots."""
+    history = History(run.snapshots, run.folder, Cache())
+    return embedded(history, run.folder.name) if history.store.epochs() else None
+
+
 def vocabulary(run: Run) -> list[str]:
     """The run's tokens, source then target, in the order that gives each its colour."""
-    return [token for side in ("source", "target") for token in Vocabulary.load(run.vocabulary(side))]
+    sides = [Vocabulary.load(run.vocabulary(side)) for side in ("source", "target")]
+    return [token for tokens in sides for token in tokens]
 
 
 def html(title: str, data: dict[str, Any]) -> str:
@@ -82,11 +100,3 @@ def html(title: str, data: dict[str, Any]) -> str:
         f'<script type="application/json" id="data">{content}</script>\n'
         + "".join(f"<script>{script}</script>\n" for script in scripts)
     )
-
-
-def plotly() -> str:
-    """Plotly's script, from its Python package, which is not imported."""
-    spec = find_spec("plotly")
-    assert spec is not None
-    assert spec.origin is not None
-    return (Path(spec.origin).parent / "package_data" / "plotly.min.js").read_text(encoding="utf-8")

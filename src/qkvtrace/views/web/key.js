@@ -34,5 +34,5 @@ const Key = (() => {
     return drawn;
   }
 
-  return { create, dash, symbol, size };
+  return { create, glyph, dash, symbol, size };
 })();

@@ -14,11 +14,11 @@ const Matrix = (() => {
   /** Draw into `plot`, or draw anew.
    *
    * rows, columns: names; values: numbers by row and column, or null; scale: "weights" (from low to
-   * high) or "diverging" (around 0); cell: [width, height] in pixels; digits: how cells are written,
-   * in d3's format, or null for not at all; titles: [of the rows, of the columns]; words: names that
+   * high) or "diverging" (around 0); cell: [width, height] in pixels; write: a number => its text in
+   * its cell, or null for none; titles: [of the rows, of the columns]; words: names that
    * stand out.
    */
-  function draw(plot, { rows, columns, values, scale, low, high, cell, digits, titles = ["", ""], words = [] }) {
+  function draw(plot, { rows, columns, values, scale, low, high, cell, write, titles = ["", ""], words = [] }) {
     const [left, top] = room(rows, columns).map((side, i) => side + (titles[i] ? 18 : 0));
     const bold = (name, text) => (words.includes(name) ? `<b>${text}</b>` : text);
     const side = (names, title) => ({
@@ -31,7 +31,8 @@ const Matrix = (() => {
       xgap: 1, ygap: 1, hoverongaps: false,
       customdata: rows.map((row) => columns.map((column) => `${Colours.plain(row)}<br>${Colours.plain(column)}`)),
       hovertemplate: "%{customdata}<br><b>%{z:.4~g}</b><extra></extra>",
-      texttemplate: digits ? `%{z:${digits}}` : "", textfont: { size: 10 },
+      ...(write ? { text: values.map((row) => row.map((value) => (value === null ? "" : write(value)))),
+        texttemplate: "%{text}", textfont: { size: 10 } } : {}),
     };
     return Plotly.react(plot, [trace], Colours.layout({
       width: left + cell[0] * columns.length + 6, height: top + cell[1] * rows.length + 6,

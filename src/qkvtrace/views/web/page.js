@@ -4,13 +4,11 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const { html } = Drawing;
+  const explore = html("section", { class: "explore" });
 
   Colours.know(data.vocabulary);
-  const contents = data.studies.map((study) =>
-    html("li", {}, html("a", { href: `#${study.name}`, text: study.title })));
-  document.body.append(
-    html("header", {}, html("h1", { text: "How attention was learned" }),
-      html("p", { class: "facts", text: data.facts }), html("ol", { class: "contents" }, ...contents)),
-    html("main", {}, ...data.studies.map((study, i) => Studies.section(study, i + 1))));
+  document.body.append(html("header", {}, ...Studies.header(data)),
+    ...(data.explore ? [explore] : []), html("main", {}, ...Studies.sections(data)));
   Colours.follow(Studies.redraw);
+  if (data.explore) Explorer.create(explore, Sources.embedded(data.explore));
 })();

@@ -62,11 +62,13 @@ const Pictures = (() => {
       Matrix.draw(plot, {
         rows: down.names, columns: across.names, values, ...shared,
         cell: many ? [13, 13] : [36, 27],
-        digits: many ? null : picture.scale === "number" ? ".2~g" : ".2f",
+        write: many ? null : picture.scale === "number" ? twoDigits : (value) => Drawing.number(value),
         titles: [picture.row_title, picture.column_title],
       });
     },
   };
+
+  const twoDigits = (value) => Tables.minus(String(Number(value.toPrecision(2))));
 
   /** What stands along a side of a matrix: names in order, and the place of each key. */
   function side(rows, column, label) {

@@ -9,6 +9,16 @@ const Studies = (() => {
   const { html } = Drawing;
   const ROWS = 12; // of a table that is not drawn; the rest is folded
 
+  /** What the studies of a run are about, and a list of them. */
+  const header = ({ facts, studies }) => [
+    html("h1", { text: "How attention was learned" }),
+    html("p", { class: "facts", text: facts }),
+    html("ol", { class: "contents" }, ...studies.map(({ name, title }) =>
+      html("li", {}, html("a", { href: `#${name}`, text: title })))),
+  ];
+
+  const sections = ({ studies }) => studies.map((study, i) => section(study, i + 1));
+
   /** A study as a section; `number` stands before its title. */
   function section(study, number) {
     return html("section", { class: "study", id: study.name },
@@ -88,5 +98,5 @@ const Studies = (() => {
     for (const plot of document.querySelectorAll(".study .plot")) if (plot.seen) plot.draw();
   }
 
-  return { section, redraw };
+  return { header, sections, redraw };
 })();

@@ -38,5 +38,5 @@ const Tables = (() => {
     return made;
   }
 
-  return { written, named, table, folded };
+  return { written, named, minus, table, folded };
 })();
