@@ -14,9 +14,11 @@ def main(config: DictConfig) -> None:
     """Write the page into the run's folder."""
     settings = from_config(PageSettings, plain(config))
 
+    from qkvtrace.model.device import one_thread
     from qkvtrace.runs.folder import Run
     from qkvtrace.views.page import write_page
 
+    one_thread()
     run = Run.open(settings.run)
     missing = write_page(run)
     if missing:

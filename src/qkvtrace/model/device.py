@@ -12,13 +12,21 @@ THREADS = torch.get_num_threads()  # PyTorch's own choice
 
 
 def choose_threads(model: nn.Module) -> None:
-    """Let a small model compute in one thread.
+    """Let a small model compute in one thread."""
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    if parameters < SMALL:
+        one_thread()
+    else:
+        torch.set_num_threads(THREADS)
 
-    Its operations are too short to share: a second thread gains nothing on an idle machine, and
+
+def one_thread() -> None:
+    """Compute in one thread from now on, where tensors are small.
+
+    Their operations are too short to share: a second thread gains nothing on an idle machine, and
     on a busy one the two wait for each other (seen: 30 times slower).
     """
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    torch.set_num_threads(1 if parameters < SMALL else THREADS)
+    torch.set_num_threads(1)
 
 
 def choose_device(wanted: Literal["auto", "cpu", "cuda"]) -> torch.device:

@@ -5,32 +5,16 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
-from qkvtrace.corpus.vocabulary import SPECIALS
 from qkvtrace.settings import at_least
 from qkvtrace.studies.answer import Answer, Cloud, Heatmap, Table
 from qkvtrace.studies.geometry import cosines, fit_pca
 from qkvtrace.studies.points import AXES
 from qkvtrace.studies.subject import Subject
 from qkvtrace.studies.wording import then_and_now
+from qkvtrace.studies.words import Neighbour, Words, by_side, closest, neighbours
 
-Neighbour = tuple[str, int, str, float]  # word, rank, another word, cosine
 MOST_SAID = 4
 SIDES = ("source", "target")
-
-
-@dataclass(frozen=True)
-class Words:
-    """The words of one side, the most frequent first, and their vectors at one epoch."""
-
-    tokens: tuple[str, ...]
-    vectors: Tensor  # (words, D)
-
-    def first(self, count: int) -> "Words":
-        """The most frequent of them."""
-        return Words(self.tokens[:count], self.vectors[:count])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +37,10 @@ class Embeddings:
         """Read both tables from the parameters of the last model and of the first."""
         for name in ("drawn", "compared", "neighbours"):
             at_least(f"study.{name}", getattr(self, name), 1)
-        first, last = (_words(subject, epoch) for epoch in (subject.epochs[0], subject.last))
+        first, last = (by_side(subject, epoch) for epoch in (subject.epochs[0], subject.last))
         before = {side: words.first(self.compared) for side, words in first.items()}
         after = {side: words.first(self.compared) for side, words in last.items()}
-        nearest = {side: _nearest(words, self.neighbours) for side, words in after.items()}
+        nearest = {side: neighbours(words, self.neighbours) for side, words in after.items()}
         epochs = subject.epochs[0], subject.last
         return Answer(
             [
@@ -80,49 +64,24 @@ class Embeddings:
         )
 
 
-def _words(subject: Subject, epoch: int) -> dict[str, Words]:
-    """The words of both sides, without <sos> and the like."""
-    model, n = subject.model(epoch), len(SPECIALS)
-    tables = {"source": model.encoder.embed.tokens, "target": model.decoder.embed.tokens}
-    return {
-        side: Words(
-            getattr(subject.trained, side).tokens[n:], table.weight[n:].detach().cpu().clone()
-        )
-        for side, table in tables.items()
-    }
-
-
-def _nearest(words: Words, count: int) -> list[Neighbour]:
-    """For each word its most alike others: the word, rank, the other, cosine."""
-    alike = cosines(words.vectors, words.vectors).fill_diagonal_(-torch.inf)
-    best = alike.topk(min(count, len(words.tokens) - 1))
-    return [
-        (word, rank, words.tokens[index], cosine)
-        for word, indices, values in zip(
-            words.tokens, best.indices.tolist(), best.values.tolist(), strict=True
-        )
-        for rank, (index, cosine) in enumerate(zip(indices, values, strict=True), start=1)
-    ]
-
-
 def _mutual(side: str, nearest: Sequence[Neighbour], before: Words, epochs: tuple[int, int]) -> str:
     """The pairs of words that are each other's nearest, and how alike nearest words are."""
-    closest = {word: (other, cosine) for word, rank, other, cosine in nearest if rank == 1}
+    first = {word: (other, cosine) for word, rank, other, cosine in nearest if rank == 1}
     pairs = sorted(
         (
             (cosine, word, other)
-            for word, (other, cosine) in closest.items()
-            if word < other and closest[other][0] == word
+            for word, (other, cosine) in first.items()
+            if word < other and first[other][0] == word
         ),
         reverse=True,
     )
     named = [f"{word} and {other} ({cosine:.2f})" for cosine, word, other in pairs[:MOST_SAID]]
-    now = [cosine for _, cosine in closest.values()]
-    then = [cosine for _, rank, _, cosine in _nearest(before, 1)]
+    now = [cosine for _, cosine in first.values()]
+    then = [cosine for _, rank, _, cosine in neighbours(before, 1)]
     if not now:
         return f"There is one {side} word only."
     return (
-        f"Among the {len(closest)} most frequent {side} words, each other's nearest are "
+        f"Among the {len(first)} most frequent {side} words, each other's nearest are "
         f"{'; '.join(named) or 'none'}. The mean cosine of a word and its nearest is "
         f"{then_and_now(_mean(now), _mean(then), *epochs)}."
     )
@@ -132,14 +91,8 @@ def _across(
     before: Mapping[str, Words], after: Mapping[str, Words], epochs: tuple[int, int]
 ) -> str:
     """The most alike source and target word, with the untrained as a control."""
-    now, then = (_closest(words["source"], words["target"]) for words in (after, before))
+    now, then = (closest(words["source"], words["target"]) for words in (after, before))
     return f"The most alike source and target words are {then_and_now(now, then, *epochs)}."
-
-
-def _closest(source: Words, target: Words) -> str:
-    alike = cosines(source.vectors, target.vectors)
-    i, j = divmod(int(alike.argmax()), len(target.tokens))
-    return f"{source.tokens[i]} and {target.tokens[j]} with {float(alike[i, j]):.2f}"
 
 
 def _mean(values: Sequence[float]) -> str:

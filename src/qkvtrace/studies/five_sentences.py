@@ -2,42 +2,22 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from qkvtrace.settings import at_least
-from qkvtrace.snapshots.probes import Snapshot
-from qkvtrace.snapshots.sites import site_named
 from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Answer, Cell, Cloud, Table
 from qkvtrace.studies.asked import some
-from qkvtrace.studies.geometry import cosines, fit_pca
-from qkvtrace.studies.points import AXES, standing
+from qkvtrace.studies.geometry import fit_pca
+from qkvtrace.studies.points import AXES
 from qkvtrace.studies.subject import Subject
 from qkvtrace.studies.translations import COLUMNS, translated
-from qkvtrace.studies.weights import Head
+from qkvtrace.studies.whereabouts import PARTS, Found, Places, distance
 from qkvtrace.studies.wording import listed
 
-ENCODER, CROSS = site_named("encoder_self"), site_named("cross")
-PARTS = {
-    "encoder": ("q", "k", "v", "x1", "x4", "final output"),
-    "cross-attention": ("q", "k", "v", "x4", "logits"),
-}
 Distance = tuple[str, str, int, float]  # part, vector, epoch, mean distance
-WHOLE = {"final output": "encoder.output", "logits": "logits"}  # of no layer
-
-
-@dataclass(frozen=True)
-class Found:
-    """A vector of one sentence, at a word or a step that the others have too."""
-
-    place: str
-    sentence: int
-    label: str
-    vector: Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,23 +41,20 @@ class FiveSentences:
 
     def answer(self, subject: Subject) -> Answer:
         """Translate the sentences, then compare their vectors, also with the first model's."""
-        for step in some("steps", self.steps):
-            at_least("study.steps", step, 1)
+        steps = some("steps", self.steps)
+        at_least("study.steps", min(steps), 1)
         (head,) = weights.heads(subject, self.layer, self.head)
         texts = subject.sentences(self.sentences)
         words = subject.words(self.words, [subject.tokens(text) for text in texts])
+        places = Places(head, words, steps)
         distances: list[Distance] = []
         for epoch in sorted({subject.epochs[0], subject.last}):
-            snapshot = subject.observe(texts, epoch, _patterns(self.layer))
-            kinds = {
-                (part, vector): list(self._found(snapshot, part, vector, head, words))
-                for part, vectors in PARTS.items()
-                for vector in vectors
-            }
-            for (part, vector), found in kinds.items():
-                distance = _distance(found)
-                if distance is not None:
-                    distances.append((part, vector, epoch, distance))
+            kinds = places.found(subject.observe(texts, epoch, places.patterns()))
+            distances += [
+                (*kind, epoch, mean)
+                for kind, found in kinds.items()
+                if (mean := distance(found)) is not None
+            ]
         where = f"layer {self.layer}, head {self.head}, epoch {subject.last}"
         clouds = [
             _cloud(part, where, texts, {v: kinds[part, v] for v in vectors})
@@ -102,46 +79,6 @@ class FiveSentences:
                 *clouds,
             ],
         )
-
-    def _found(
-        self, snapshot: Snapshot, part: str, vector: str, head: Head, words: Sequence[str]
-    ) -> Iterator[Found]:
-        """The vectors of one kind: at words of the source, or at steps of the decoder."""
-        site = ENCODER if part == "encoder" else CROSS
-        whole = WHOLE.get(vector)
-        values = snapshot.values[whole] if whole else site.vectors(snapshot.values, *head, vector)
-        if part == "encoder" or vector in ("k", "v"):
-            for word in words:
-                for point in standing(snapshot.sentences, site, ["k"], {"key": word}):
-                    at = values[point.sentence, point.position]
-                    yield Found(word, point.sentence, word, at)
-        else:
-            for step in dict.fromkeys(self.steps):
-                for index, sentence in enumerate(snapshot.sentences):
-                    labels = weights.queries(CROSS, sentence)
-                    if step <= len(labels):
-                        at = values[index, step - 1]
-                        yield Found(f"step {step}", index, labels[step - 1], at)
-
-
-def _patterns(layer: int) -> list[str]:
-    """The taps that hold all of this."""
-    return list(WHOLE.values()) + [
-        site.tap(layer, vector)
-        for part, site in (("encoder", ENCODER), ("cross-attention", CROSS))
-        for vector in PARTS[part]
-        if vector not in WHOLE
-    ]
-
-
-def _distance(found: Sequence[Found]) -> float | None:
-    """1 - cosine, the mean over each two sentences at the same place; None without two."""
-    distances = [
-        max(0.0, 1 - float(cosines(one.vector[None], other.vector[None])))
-        for one, other in combinations(found, 2)
-        if one.place == other.place
-    ]
-    return sum(distances) / len(distances) if distances else None
 
 
 def _cloud(
@@ -183,10 +120,10 @@ def _says(distances: Sequence[Distance], layer: int) -> Iterator[str]:
         ]
         yield f"{part.capitalize()}, mean cosine distance between the sentences {'; '.join(at)}."
     largest: dict[str, float] = {}
-    for part, vector, _, distance in distances:
+    for part, vector, _, mean in distances:
         kind = f"{part} {vector}"
-        largest[kind] = max(distance, largest.get(kind, 0.0))
-    same = [kind for kind, distance in largest.items() if distance < 1e-6]
+        largest[kind] = max(mean, largest.get(kind, 0.0))
+    same = [kind for kind, most in largest.items() if most < 1e-6]
     if same and layer == 0:
         yield (
             f"Not learned, but by design the same in all sentences: {listed(same)}. In the first "

@@ -44,8 +44,7 @@ class Measures:
     def answer(self, subject: Subject) -> Answer:
         """Measure each head at each epoch, over the words of all sentences together."""
         chosen, heads = sites(self.site), weights.heads(subject, self.layer, self.head)
-        texts = subject.own_sentences if self.sentences is None else self.sentences
-        texts = subject.sentences(texts)
+        texts = subject.sentences(self.sentences)
         layers = dict.fromkeys(layer for layer, _ in heads)
         patterns = [
             site.tap(layer, value)

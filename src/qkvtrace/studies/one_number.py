@@ -8,10 +8,10 @@ from torch import Tensor
 from qkvtrace.snapshots.sites import site_named
 from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Answer, Lines, Table
+from qkvtrace.studies.following import follow
 from qkvtrace.studies.geometry import fit_pca
 from qkvtrace.studies.points import standing
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.trajectories import follow
 from qkvtrace.studies.wording import percent
 
 VECTORS = ("q", "k", "v", "x1")
@@ -74,9 +74,9 @@ class OneNumber:
                     ("sentence", "vector", "epoch", "number"),
                     [
                         (text, vector, epoch, float(numbers[e, v, s]))
+                        for e, epoch in enumerate(epochs)
                         for s, text in enumerate(holding)
                         for v, vector in enumerate(VECTORS)
-                        for e, epoch in enumerate(epochs)
                     ],
                     Lines(
                         x="epoch",

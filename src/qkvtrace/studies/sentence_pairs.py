@@ -4,52 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
 from qkvtrace.errors import UserError
-from qkvtrace.snapshots.probes import Snapshot
-from qkvtrace.snapshots.sites import LAYER_VECTORS, VECTORS, Site, site_named
+from qkvtrace.snapshots.sites import site_named
 from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Answer, Cell, Heatmap, Table
 from qkvtrace.studies.asked import some
-from qkvtrace.studies.geometry import cosines
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.weights import Head
+from qkvtrace.studies.word_by_word import MEANS, SHOWN, Compared, Means, compared
 
 Pair = tuple[str, ...]  # two sentences
-Means = tuple[float | None, float | None, float | None]  # as MEANS names them
-MEANS = ("same word, same place", "same word elsewhere", "other words")
-SHOWN = {"cross": ("q", "k", "v", "x4", "weights"), "encoder_self": ("q", "k", "v")}
-AXES = VECTORS | LAYER_VECTORS | {"weights": "query"}
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One kind of vector of one sentence, each with each of another's."""
-
-    vector: str
-    rows: list[str]  # the tokens at which the one's stand
-    columns: list[str]  # and the other's
-    row_labels: list[str]
-    column_labels: list[str]
-    cosine: Tensor  # (rows, columns)
-
-    def cells(self) -> Iterator[tuple[Cell, ...]]:
-        """A row a cell."""
-        for i, row in enumerate(self.cosine.tolist()):
-            for j, cosine in enumerate(row):
-                yield self.vector, i, self.row_labels[i], j, self.column_labels[j], cosine
-
-    def means(self) -> Means:
-        """The mean cosine of each kind of cell that MEANS names; None where there is none."""
-        word = torch.tensor([[one == other for other in self.columns] for one in self.rows])
-        place = torch.eye(*word.shape, dtype=torch.bool)
-        here, elsewhere, others = (
-            float(self.cosine[cells].mean()) if cells.any() else None
-            for cells in (word & place, word & ~place, ~word)
-        )
-        return here, elsewhere, others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +37,12 @@ class SentencePairs:
     def answer(self, subject: Subject) -> Answer:
         """Compare at the last epoch, and in a few numbers at the first."""
         (head,) = weights.heads(subject, self.layer, self.head)
-        compared = [
+        asked = [
             (site_named(name), number, pair)
             for name, pairs in self._known(subject).items()
             for number, pair in enumerate(pairs, start=1)
         ]
-        texts = list(dict.fromkeys(text for *_, pair in compared for text in pair))
+        texts = list(dict.fromkeys(text for *_, pair in asked for text in pair))
         patterns = [
             site_named(name).tap(self.layer, vector)
             for name, vectors in SHOWN.items()
@@ -89,8 +52,8 @@ class SentencePairs:
         for epoch in sorted({subject.epochs[0], subject.last}):
             snapshot = subject.observe(texts, epoch, patterns)
             tables = []
-            for site, number, pair in compared:
-                found = list(_compared(snapshot, site, head, *map(texts.index, pair)))
+            for site, number, pair in asked:
+                found = list(compared(snapshot, site, head, *map(texts.index, pair)))
                 means |= {(site.name, *pair, each.vector, epoch): each.means() for each in found}
                 where = f"{site.title}, layer {head[0]}, head {head[1]}, epoch {epoch}"
                 tables.append(_matrices(f"{site.name}_{number}", where, pair, found))
@@ -116,26 +79,6 @@ class SentencePairs:
             known = [pair for pair in pairs if set(pair) <= set(texts)]
             found[site] = known or [(texts[0], other) for other in texts[: len(pairs)]]
         return found
-
-
-def _compared(
-    snapshot: Snapshot, site: Site, head: Head, one: int, other: int
-) -> Iterator[Compared]:
-    """Each kind of vector of two sentences of a snapshot."""
-    layer, number = head
-    sentences = [snapshot.sentences[index] for index in (one, other)]
-    for vector in SHOWN[site.name]:
-        axis = AXES[vector]
-        rows, columns = (site.tokens(sentence, axis) for sentence in sentences)
-        down, across = (
-            weights.queries(site, sentence) if axis == "query" else site.tokens(sentence, axis)
-            for sentence in sentences
-        )
-        values = snapshot.values[site.tap(layer, vector)]
-        if vector not in LAYER_VECTORS:
-            values = values[:, number]
-        alike = cosines(values[one, : len(rows)], values[other, : len(columns)])
-        yield Compared(vector, rows, columns, down, across, alike)
 
 
 def _matrices(name: str, where: str, pair: Pair, found: Sequence[Compared]) -> Table:

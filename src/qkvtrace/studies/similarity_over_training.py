@@ -5,21 +5,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from qkvtrace.settings import at_least
-from qkvtrace.snapshots.sites import Site
 from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Answer, Cell, Heatmap, Lines, Table
+from qkvtrace.studies.arrangement import Compared, different
 from qkvtrace.studies.asked import some
 from qkvtrace.studies.curves import sites
-from qkvtrace.studies.geometry import structure
+from qkvtrace.studies.following import HeadVector, follow
 from qkvtrace.studies.points import points
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.trajectories import HeadVector, follow
 from qkvtrace.studies.wording import listed
 
-MOST_TOKENS = 400  # N: what is held grows with its square
+MOST_PLACES = 2000  # where different tokens are looked for
+MOST_TOKENS = 400  # N: what is held for each epoch grows with its square
 FEWEST = 4  # debiased CKA needs so many
 
 
@@ -50,8 +49,7 @@ class SimilarityOverTraining:
         at_least("study.most_epochs", self.most_epochs, 2)
         at_least("study.shuffles", self.shuffles, 1)
         (head,) = weights.heads(subject, self.layer, self.head)
-        texts = subject.own_sentences if self.sentences is None else self.sentences
-        texts = subject.sentences(texts)
+        texts = subject.sentences(self.sentences)
         epochs = subject.chosen(self.epochs)
         if self.epochs is None:
             epochs = spread(epochs, self.most_epochs)
@@ -60,7 +58,7 @@ class SimilarityOverTraining:
         notes: list[str] = []
         vectors = some("vectors", self.vectors)
         for site in sites(self.site):
-            every = points(sentences, site, vectors)
+            every = [p for v in vectors for p in points(sentences, site, [v])[:MOST_PLACES]]
             whole = follow(subject, texts, site, head, every, epochs)
             for vector in vectors:
                 found = different(whole[:, [point.vector == vector for point in every]])
@@ -83,39 +81,6 @@ def spread(epochs: Sequence[int], most: int) -> list[int]:
     """At most so many of them, evenly spaced, the first and the last among them."""
     places = torch.linspace(0, len(epochs) - 1, min(most, len(epochs))).round().int()
     return [epochs[place] for place in places.tolist()]
-
-
-def different(vectors: Tensor) -> Tensor:
-    """Without tokens that are the same at every epoch as one before: (E, N, K) -> (E, fewer, K).
-
-    In the first layer a word at the same position is the same in all sentences. Debiased CKA leaves
-    out how alike a thing is to itself, and must not meet it again as another.
-    """
-    rows = vectors.double().transpose(0, 1).flatten(1)
-    same = torch.cdist(rows, rows) <= 1e-5 * rows.norm(dim=1)
-    first = same.int().argmax(1) == torch.arange(len(rows))
-    return vectors[:, first]
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One kind of vector at one site."""
-
-    site: Site
-    vector: str
-    tokens: int  # N, the different ones
-    similarity: Tensor  # (E, E)
-    shuffled: Tensor  # (shuffles, E): to the last epoch, whose tokens are in another order
-
-    @classmethod
-    def of(cls, site: Site, vector: str, found: Tensor, shuffles: int) -> "Compared":
-        """found (E, N, K)."""
-        arranged = torch.stack([structure(vectors) for vectors in found])  # (E, N, N)
-        flat = arranged.flatten(1)
-        generator = torch.Generator().manual_seed(0)
-        orders = [torch.randperm(found.shape[1], generator=generator) for _ in range(shuffles)]
-        control = torch.stack([arranged[-1][order][:, order].flatten() for order in orders])
-        return cls(site, vector, found.shape[1], flat @ flat.T, control @ flat.T)
 
 
 def _matrices(compared: Sequence[Compared], epochs: Sequence[int], where: str) -> Table:
@@ -143,13 +108,13 @@ def _matrices(compared: Sequence[Compared], epochs: Sequence[int], where: str) -
 
 def _to_the_last(compared: Sequence[Compared], epochs: Sequence[int], where: str) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        (each.site.name, each.vector, order, epoch, similarity)
+        (each.site.name, each.vector, order, epoch, float(line[at]))
+        for at, epoch in enumerate(epochs)
         for each in compared
         for order, line in (
             ("as they are", each.similarity[-1]),
             ("shuffled, mean", each.shuffled.mean(0)),
         )
-        for epoch, similarity in zip(epochs, line.tolist(), strict=True)
     ]
     return Table(
         "to_the_last",
@@ -169,12 +134,13 @@ def _to_the_last(compared: Sequence[Compared], epochs: Sequence[int], where: str
 
 
 def _says(compared: Sequence[Compared], epochs: Sequence[int]) -> Iterator[str]:
-    by_site: dict[str, list[Compared]] = {}
-    for each in compared:
-        by_site.setdefault(each.site.title, []).append(each)
+    """The first epoch beside the last, and the control, for each site."""
     if len(epochs) == 1:
         yield f"Epoch {epochs[0]} is the only one: there is nothing to compare it with."
         return
+    by_site: dict[str, list[Compared]] = {}
+    for each in compared:
+        by_site.setdefault(each.site.title, []).append(each)
     for title, found in by_site.items():
         first = [f"{each.vector} {float(each.similarity[-1, 0]):.2f}" for each in found]
         numbers = [f"{each.vector} {float(each.shuffled.abs().max()):.2f}" for each in found]

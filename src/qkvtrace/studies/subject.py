@@ -78,12 +78,14 @@ class Subject:
         self.trained.model.load_parameters(self.store.parameters(epoch) if kept else self._latest)
         return self.trained.model
 
-    def sentences(self, wanted: Sequence[str]) -> list[str]:
+    def sentences(self, wanted: Sequence[str] | None) -> list[str]:
         """`wanted`, each once, without those that have a word the run never learned.
 
-        If that leaves none (the run has another corpus), the run's own probes. Raises UserError if
-        nothing is wanted.
+        If that leaves none (the run has another corpus), the run's own probes, all of which None
+        stands for. Raises UserError if nothing is wanted.
         """
+        if wanted is None:
+            return self.own_sentences
         asked = some("sentences", wanted)
         known = [text for text in asked if not self._unknown(text)]
         if not known:
@@ -108,7 +110,8 @@ class Subject:
         found = [word for word in wanted if word in standing]
         if found or not sentences:
             return found
-        first = [token for token in sentences[0] if not token.startswith("<")]
+        bare = ([t for t in tokens if not t.startswith("<")] for tokens in sentences)
+        first = next(filter(None, bare), sentences[0])  # a translation may have no word at all
         shared = [t for t in first if all(t in tokens for tokens in sentences)] or first
         word = max(shared, key=len)
         self._note(f"none of {', '.join(wanted)} stands in the sentences: {word} is followed")

@@ -16,8 +16,3 @@ def then_and_now(now: str, then: str, first: int, last: int) -> str:
 def percent(share: float) -> str:
     """A share, 0 to 1, as "87 %"."""
     return f"{share:.0%}".replace("%", " %")
-
-
-def quoted(words: Sequence[str]) -> str:
-    """The same, each in quotation marks."""
-    return listed([f"“{word}”" for word in words])

@@ -12,13 +12,16 @@ from qkvtrace.views import scene
 from qkvtrace.views.history import History
 
 Data = dict[str, Any]
+MOST_HEADS = 4  # at each site, from layer 0 on: more would make a heavy page
 
 
 def embedded(history: History, name: str, a: int = 0, b: int = 1) -> Data:
-    """What Sources.embedded of web/sources.js takes: every site, layer and head for sentences a, b.
+    """What Sources.embedded of web/sources.js takes: scenes of sentences a, b at each site.
 
     Words are picked in the page, from a space of all words; one that stands in both sentences has
-    a space of its own besides. Raises UserError if there are no snapshots to be read.
+    a space of its own besides. Of many heads only the first are there.
+
+    Raises UserError if there are no snapshots to be read.
     """
     about = scene.about(history.layer(SITES[0], 0), history.last())
     both = [about["sentences"][index] for index in (a, b)]
@@ -27,6 +30,8 @@ def embedded(history: History, name: str, a: int = 0, b: int = 1) -> Data:
     own = [[word] for word in words if all(word in s for s in tokens) and word not in SPECIALS]
     places = {}
     for described in about["sites"]:
+        described["heads"] = min(described["heads"], MOST_HEADS)
+        described["layers"] = min(described["layers"], MOST_HEADS // described["heads"])
         site = next(site for site in SITES if site.name == described["name"])
         for layer in range(described["layers"]):
             for head in range(described["heads"]):

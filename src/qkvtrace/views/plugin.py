@@ -167,11 +167,14 @@ class QKVPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # TensorBoard has 
         raise NotThere(f"epoch: expected one that can be read, found {epoch}")
 
     def _history(self, asked: Asked) -> "History":
+        from qkvtrace.model.device import one_thread
         from qkvtrace.views.history import Cache, History
 
         folder = self.logdir.run(asked.get("run", ""))
         with self._lock:
-            self._cache = self._cache or Cache()
+            if self._cache is None:
+                one_thread()
+                self._cache = Cache()
         return History(folder / "snapshots", self.logdir.root, self._cache)
 
     def _describe(self, asked: Asked, history: "History") -> Data:
