@@ -12,6 +12,7 @@ from qkvtrace.errors import UserError
 from qkvtrace.settings import InterventionSettings
 from qkvtrace.snapshots.interventions import changed
 from qkvtrace.studies.answer import Answer, Cell, Cloud, Table
+from qkvtrace.studies.decoder_vectors import Vectors
 from qkvtrace.studies.points import AXES
 from qkvtrace.studies.study import Study, ask
 from qkvtrace.studies.subject import Subject
@@ -97,6 +98,13 @@ def test_what_it_says_is_counted(answer: Answer, subject: Subject) -> None:
         "positions; the most alike vector of another sentence leads to the same word for "
         f"{same / 168:.0%}."
     ).replace("%", " %")
+
+
+def test_the_most_alike_vector_is_looked_for_in_other_sentences() -> None:
+    places = [(0, "1)", "a"), (0, "2)", "b"), (1, "1)", "a"), (1, "2)", "b")]
+    vectors = torch.tensor([[1.0, 0], [1.0, 0.1], [0.6, 1], [0.5, 1]])
+    # Of the first two, the third is nearest in the other sentence; of the others, the second.
+    assert Vectors(places, vectors, 1.0).alike() == 0.5
 
 
 def test_words_without_a_part_are_coloured_by_themselves(

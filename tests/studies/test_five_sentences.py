@@ -54,12 +54,12 @@ def test_points_are_words_of_the_source_and_steps_of_the_decoder(
     answer: Answer, rows: Rows, named: Named
 ) -> None:
     for name, kinds in (
-        ("encoder", dict.fromkeys(("q", "k", "v", "x1", "x4", "final output"), {"can", "eat"})),
+        ("encoder", {kind: {"can", "eat"} for kind in ("q", "k", "v", "x1", "x4", "final output")}),
         (
             "cross_attention",
             {
-                **dict.fromkeys(("q", "x4", "logits"), {"step 1", "step 3"}),
-                **dict.fromkeys(("k", "v"), {"can", "eat"}),
+                **{kind: {"step 1", "step 3"} for kind in ("q", "x4", "logits")},
+                **{kind: {"can", "eat"} for kind in ("k", "v")},
             },
         ),
     ):

@@ -62,9 +62,10 @@ def test_beyond_the_rank_nothing_is_explained(n: int) -> None:
     assert_close(space.project(line)[:, 1:], torch.zeros(n, 2), rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("n", [1, 3, 300])
+@pytest.mark.parametrize("n", [1, 3, 7, 300])
 def test_vectors_that_are_all_alike_stand_at_the_origin(n: int) -> None:
-    alike = random(1, 5).expand(n, 5)
+    """Though their mean in floating point may differ from each of them."""
+    alike = (random(1, 50).double() / 3).expand(n, 50)
     space = fit_pca(alike)
     assert space.explained == [0, 0, 0]
     assert_close(space.project(alike), torch.zeros(n, 3), rtol=0, atol=1e-6)
@@ -155,7 +156,7 @@ def test_structure_leaves_out_what_things_have_in_common() -> None:
 
 
 def test_cka_without_structure_is_unknown() -> None:
-    alike = random(1, 5).expand(9, 5)
+    alike = (random(1, 50).double() / 3).expand(9, 50)
     assert math.isnan(debiased_cka(alike, random(9, 5)))
     with pytest.raises(AssertionError, match="needs 4 vectors, found 3"):
         debiased_cka(random(3, 5), random(3, 5))

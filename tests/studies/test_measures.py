@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from itertools import product
 from statistics import mean, pstdev
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import torch

@@ -107,6 +107,11 @@ def test_there_is_no_mean_of_nothing(answer: Answer, rows: Rows, named: Named) -
             assert row["same word, same place"] == pytest.approx(1, abs=1e-6)
 
 
+def test_nothing_is_said_of_a_sentence_and_itself(subject: Subject, study: Build) -> None:
+    pairs = [["we eat bread we", "we eat bread we"]]  # with a word elsewhere
+    assert ask(study("sentence_pairs", pairs=pairs), subject).says == []
+
+
 def test_unknown_sentences_are_replaced_by_the_runs_own(
     subject: Subject, study: Build, named: Named
 ) -> None:

@@ -8,10 +8,12 @@ import pytest
 import torch
 
 from qkvtrace.errors import UserError
+from qkvtrace.snapshots.sites import SITES
 from qkvtrace.studies import similarity_over_training
 from qkvtrace.studies.answer import Answer, Cell, Table
+from qkvtrace.studies.arrangement import Compared, different
 from qkvtrace.studies.geometry import debiased_cka
-from qkvtrace.studies.similarity_over_training import different, spread
+from qkvtrace.studies.similarity_over_training import spread
 from qkvtrace.studies.study import Study, ask
 from qkvtrace.studies.subject import Subject
 
@@ -58,7 +60,7 @@ def test_a_token_that_is_the_same_in_all_sentences_counts_once(
         if (row["site"], row["vector"], row["epoch"], row["other epoch"])
         == ("encoder_self", "q", 1, 3)
     )
-    assert row["similarity"] == pytest.approx(debiased_cka(*kept), abs=1e-4)  # type: ignore[misc]
+    assert row["similarity"] == pytest.approx(debiased_cka(*kept), abs=1e-4)
     assert f"{len(vectors)} of q" in answer.says[0]
 
 
@@ -71,6 +73,15 @@ def test_shuffled_tokens_are_hardly_alike(answer: Answer, rows: Rows) -> None:
     matrix = {tuple(row[:4]): row[4] for row in answer.tables[0].rows}
     for row in ordered:
         assert row["similarity"] == matrix[row["site"], row["vector"], 3, row["epoch"]]
+
+
+def test_the_control_shuffles_the_tokens_of_the_last_epoch() -> None:
+    found = torch.randn(3, 9, 4)
+    compared = Compared.of(SITES[0], "q", found, shuffles=2)
+    generator = torch.Generator().manual_seed(0)
+    for line in compared.shuffled:
+        last = found[-1][torch.randperm(9, generator=generator)]
+        assert line.tolist() == pytest.approx([debiased_cka(last, each) for each in found])
 
 
 def test_only_what_is_the_same_at_every_epoch_is_the_same() -> None:
@@ -106,7 +117,7 @@ def test_a_single_epoch_has_nothing_to_be_compared_with(subject: Subject, study:
 
 
 def test_settings_that_do_not_fit_are_told(subject: Subject, study: Build) -> None:
-    with pytest.raises(UserError, match="study.vectors: expected one or more, found none"):
+    with pytest.raises(UserError, match=r"study.vectors: expected one or more, found none"):
         ask(study("similarity_over_training", vectors=[]), subject)
-    with pytest.raises(UserError, match="study.shuffles: expected 1 or more, found 0"):
+    with pytest.raises(UserError, match=r"study.shuffles: expected 1 or more, found 0"):
         ask(study("similarity_over_training", shuffles=0), subject)

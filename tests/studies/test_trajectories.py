@@ -11,6 +11,7 @@ from torch.nn.functional import cosine_similarity
 from torch.testing import assert_close
 
 from qkvtrace.errors import UserError
+from qkvtrace.snapshots.probes import Probe
 from qkvtrace.studies.answer import Answer, Cell, Cloud, Table
 from qkvtrace.studies.points import AXES
 from qkvtrace.studies.study import Study, ask
@@ -128,7 +129,19 @@ def test_in_the_decoders_self_attention_all_are_target_words(
     subject: Subject, study: Build, rows: Rows, named: Named
 ) -> None:
     answer = ask(study("decoder_trajectories", site="decoder_self"), subject)
-    assert {row["token"] for row in rows(named(answer, "trajectories"))} == {"essen", "wir"}
+    table = named(answer, "trajectories")
+    assert {row["token"] for row in rows(table)} == {"essen", "wir"}
+    assert cast(Cloud, table.picture).panels == ("word",)
+
+
+def test_what_never_differs_is_said_of_what_the_first_layer_makes_alone(
+    subject: Subject, study: Build
+) -> None:
+    """x1 of "wir" is the same in both too: it looks at <sos> and itself."""
+    words = [{"target": "wir", "source": "we"}]
+    answer = ask(study("decoder_trajectories", site="decoder_self", words=words), subject)
+    assert "x1 1.00" in answer.says[1]
+    assert answer.says[2].startswith("Between the sentences q, k and v never differ")
 
 
 def test_words_that_do_not_stand_there_are_replaced_by_some_that_do(
@@ -160,3 +173,19 @@ def test_settings_that_do_not_fit_are_told(
     with pytest.raises(UserError) as error:
         ask(study("encoder_trajectories", **changed), subject)
     assert str(error.value) == message
+
+
+def test_where_there_is_no_word_the_start_is_followed(
+    subject: Subject,
+    study: Build,
+    rows: Rows,
+    named: Named,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A badly trained model translates what it never saw by nothing."""
+    nothing = {text: Probe(text.split(), []) for text in ("bread can", "apple can")}
+    monkeypatch.setattr(subject, "_probes", nothing)
+    answer = ask(study("decoder_trajectories", sentences=list(nothing)), subject)
+    found = rows(named(answer, "trajectories"))
+    assert {row["word"] for row in found} == {"<sos>, can"}
+    assert len(found) == 2 * 4 * 4

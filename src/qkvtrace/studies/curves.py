@@ -21,7 +21,7 @@ def curves(y: str, y_title: str, heads: Sequence[Head], kind: str | None = None)
     layers = ("layer",) if len({layer for layer, _ in heads}) > 1 else ()
     many = len({head for _, head in heads}) > 1
     if kind is None and not many:
-        colour, panels = "site", ()
+        colour, panels = "site", layers
     else:
         colour, panels = kind or "head", ("site", *layers)
     return Lines(
