@@ -12,9 +12,9 @@ import torch
 from qkvtrace.errors import UserError
 from qkvtrace.snapshots.sites import SITES
 from qkvtrace.studies.answer import Answer, Cell, Lines, Table
-from qkvtrace.studies.curves import curves
 from qkvtrace.studies.study import Study, ask
 from qkvtrace.studies.subject import Subject
+from qkvtrace.studies.tools.curves import curves
 
 Rows = Callable[[Table], list[dict[str, Cell]]]
 Named = Callable[[Answer, str], Table]

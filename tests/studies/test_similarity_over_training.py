@@ -11,11 +11,11 @@ from qkvtrace.errors import UserError
 from qkvtrace.snapshots.sites import SITES
 from qkvtrace.studies import similarity_over_training
 from qkvtrace.studies.answer import Answer, Cell, Table
-from qkvtrace.studies.arrangement import Compared, different
 from qkvtrace.studies.geometry import debiased_cka
 from qkvtrace.studies.similarity_over_training import spread
 from qkvtrace.studies.study import Study, ask
 from qkvtrace.studies.subject import Subject
+from qkvtrace.studies.tools.arrangement import Compared, different
 
 Rows = Callable[[Table], list[dict[str, Cell]]]
 Named = Callable[[Answer, str], Table]

@@ -11,9 +11,9 @@ from qkvtrace.errors import UserError
 from qkvtrace.runs.folder import Run
 from qkvtrace.settings import DECODER_INPUTS, ONLY, SKIPS, InterventionSettings
 from qkvtrace.studies.answer import Table
-from qkvtrace.studies.parts import dropping, switches
 from qkvtrace.studies.study import Study, ask
 from qkvtrace.studies.subject import Subject
+from qkvtrace.studies.tools.parts import dropping, switches
 
 Rows = Callable[[Table], list[dict[str, Any]]]
 

@@ -13,7 +13,7 @@ from qkvtrace.snapshots.sites import site_named
 from qkvtrace.studies.answer import Table
 from qkvtrace.studies.study import Study, ask
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.walked import walked
+from qkvtrace.studies.tools.walked import walked
 
 Rows = Callable[[Table], list[dict[str, Any]]]
 

@@ -9,11 +9,11 @@ from torch import Tensor
 
 from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.snapshots.sites import Site
-from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Answer, Cell, Table
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.weights import Head
-from qkvtrace.studies.wording import percent
+from qkvtrace.studies.tools import weights
+from qkvtrace.studies.tools.weights import Head
+from qkvtrace.studies.tools.wording import percent
 
 HABITS = (
     "on its own position",

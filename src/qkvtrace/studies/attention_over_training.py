@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from qkvtrace.snapshots.sites import SITES, Site
-from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Answer, Cell, Lines, Table
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.weights import Head
+from qkvtrace.studies.tools import weights
+from qkvtrace.studies.tools.weights import Head
 
 Rows = list[tuple[Cell, ...]]
 

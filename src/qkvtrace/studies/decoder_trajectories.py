@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 from qkvtrace.snapshots.probes import Sentence
 from qkvtrace.snapshots.sites import Site, site_named
 from qkvtrace.studies.answer import Answer
-from qkvtrace.studies.following import Followed
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.trajectories import Trajectories
+from qkvtrace.studies.tools.following import Followed
+from qkvtrace.studies.tools.trajectories import Trajectories
 
 
 @dataclass(frozen=True, kw_only=True)

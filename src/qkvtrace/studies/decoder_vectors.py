@@ -12,12 +12,12 @@ from qkvtrace.corpus.vocabulary import EOS, SPECIALS
 from qkvtrace.settings import InterventionSettings, at_least
 from qkvtrace.snapshots.interventions import changed
 from qkvtrace.snapshots.probes import Snapshot
-from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Answer, Cell, Cloud, Table
 from qkvtrace.studies.geometry import cosines, fit_pca
 from qkvtrace.studies.points import AXES
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.wording import percent
+from qkvtrace.studies.tools import weights
+from qkvtrace.studies.tools.wording import percent
 
 OTHER = "other words"
 MOST_PARTS = 11  # and OTHER: as many as there are colours

@@ -9,13 +9,13 @@ from typing import ClassVar
 from torch import Tensor
 
 from qkvtrace.errors import UserError
-from qkvtrace.studies import made_up
 from qkvtrace.studies.answer import Answer, Cell, Cloud, Heatmap, Table
 from qkvtrace.studies.geometry import cosines, fit_pca
-from qkvtrace.studies.made_up import Placed, first_word
-from qkvtrace.studies.phrases import means
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.translations import yes_no
+from qkvtrace.studies.tools import made_up
+from qkvtrace.studies.tools.made_up import Placed, first_word
+from qkvtrace.studies.tools.phrases import means
+from qkvtrace.studies.tools.translations import yes_no
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,8 @@ from qkvtrace.studies.answer import Answer, Cloud, Heatmap, Table
 from qkvtrace.studies.geometry import cosines, fit_pca
 from qkvtrace.studies.points import AXES
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.wording import then_and_now
-from qkvtrace.studies.words import Neighbour, Words, by_side, closest, neighbours
+from qkvtrace.studies.tools.wording import then_and_now
+from qkvtrace.studies.tools.words import Neighbour, Words, by_side, closest, neighbours
 
 MOST_SAID = 4
 SIDES = ("source", "target")

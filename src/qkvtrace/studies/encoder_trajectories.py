@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from qkvtrace.snapshots.sites import site_named
 from qkvtrace.studies.answer import Answer
-from qkvtrace.studies.following import Followed
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.trajectories import Trajectories
+from qkvtrace.studies.tools.following import Followed
+from qkvtrace.studies.tools.trajectories import Trajectories
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,15 +7,15 @@ from typing import ClassVar
 import torch
 
 from qkvtrace.settings import at_least
-from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Answer, Cell, Cloud, Table
-from qkvtrace.studies.asked import some
 from qkvtrace.studies.geometry import fit_pca
 from qkvtrace.studies.points import AXES
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.translations import COLUMNS, translated
-from qkvtrace.studies.whereabouts import PARTS, Found, Places, distance
-from qkvtrace.studies.wording import listed
+from qkvtrace.studies.tools import weights
+from qkvtrace.studies.tools.asked import some
+from qkvtrace.studies.tools.translations import COLUMNS, translated
+from qkvtrace.studies.tools.whereabouts import PARTS, Found, Places, distance
+from qkvtrace.studies.tools.wording import listed
 
 Distance = tuple[str, str, int, float]  # part, vector, epoch, mean distance
 

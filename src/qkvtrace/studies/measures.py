@@ -10,13 +10,13 @@ from torch import Tensor
 
 from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.snapshots.sites import VECTORS, Site
-from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Answer, Cell, Table
-from qkvtrace.studies.curves import curves, sites
 from qkvtrace.studies.geometry import entropy
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.weights import Head
-from qkvtrace.studies.wording import then_and_now
+from qkvtrace.studies.tools import weights
+from qkvtrace.studies.tools.curves import curves, sites
+from qkvtrace.studies.tools.weights import Head
+from qkvtrace.studies.tools.wording import then_and_now
 
 Row = tuple[Cell, ...]
 NORMS = ("q", "k", "v")

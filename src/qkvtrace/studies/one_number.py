@@ -6,13 +6,13 @@ from typing import ClassVar, Literal
 from torch import Tensor
 
 from qkvtrace.snapshots.sites import site_named
-from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Answer, Lines, Table
-from qkvtrace.studies.following import follow
 from qkvtrace.studies.geometry import fit_pca
 from qkvtrace.studies.points import standing
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.wording import percent
+from qkvtrace.studies.tools import weights
+from qkvtrace.studies.tools.following import follow
+from qkvtrace.studies.tools.wording import percent
 
 VECTORS = ("q", "k", "v", "x1")
 

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from qkvtrace.errors import UserError
 from qkvtrace.settings import SITE_NAMES, InterventionSettings, at_least
-from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Answer, Cell, Heatmap, Table
-from qkvtrace.studies.changes import Effect, Trial
 from qkvtrace.studies.subject import Subject
+from qkvtrace.studies.tools import weights
+from qkvtrace.studies.tools.changes import Effect, Trial
 
 ALL = "all three"
 LEARNED = "learned"

@@ -7,15 +7,15 @@ from typing import ClassVar
 import torch
 
 from qkvtrace.settings import at_least
-from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Answer, Cell, Heatmap, Lines, Table
-from qkvtrace.studies.arrangement import Compared, different
-from qkvtrace.studies.asked import some
-from qkvtrace.studies.curves import sites
-from qkvtrace.studies.following import HeadVector, follow
 from qkvtrace.studies.points import points
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.wording import listed
+from qkvtrace.studies.tools import weights
+from qkvtrace.studies.tools.arrangement import Compared, different
+from qkvtrace.studies.tools.asked import some
+from qkvtrace.studies.tools.curves import sites
+from qkvtrace.studies.tools.following import HeadVector, follow
+from qkvtrace.studies.tools.wording import listed
 
 MOST_PLACES = 2000  # where different tokens are looked for
 MOST_TOKENS = 400  # N: what is held for each epoch grows with its square
@@ -30,8 +30,8 @@ class SimilarityOverTraining:
     question: ClassVar = "When do q, k, v and x1 become what they are at the end?"
     look: ClassVar = (
         "1 says that the tokens lie to one another as at the other epoch, 0 that their "
-        "arrangement is unrelated; turning or scaling all of them does not count. A bright square "
-        "is a time in which little changed. The control has its tokens shuffled, and should be "
+        "arrangement is unrelated; turning or scaling all of them does not count. A block of one "
+        "colour is a time in which little changed. The control has its tokens shuffled, and should be "
         "near 0."
     )
 

@@ -13,13 +13,13 @@ from torch import Tensor
 from qkvtrace.model.attention import Attention
 from qkvtrace.model.transformer import Transformer
 from qkvtrace.snapshots.sites import Site
-from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Answer, Cell, Table
-from qkvtrace.studies.curves import curves, sites
 from qkvtrace.studies.geometry import effective_rank
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.weights import Head
-from qkvtrace.studies.wording import then_and_now
+from qkvtrace.studies.tools import weights
+from qkvtrace.studies.tools.curves import curves, sites
+from qkvtrace.studies.tools.weights import Head
+from qkvtrace.studies.tools.wording import then_and_now
 
 Course = tuple[str, int, int, int, float, float]  # site, layer, head, epoch, largest, rank
 

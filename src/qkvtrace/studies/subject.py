@@ -16,7 +16,7 @@ from qkvtrace.settings import InterventionSettings
 from qkvtrace.snapshots.interventions import changed
 from qkvtrace.snapshots.probes import Probe, Snapshot, observe, probes
 from qkvtrace.snapshots.store import Store
-from qkvtrace.studies.asked import some
+from qkvtrace.studies.tools.asked import some
 from qkvtrace.translation.translator import Translation, Translator
 
 AS_LEARNED = InterventionSettings()

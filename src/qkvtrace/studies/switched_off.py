@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from qkvtrace.settings import InterventionSettings, at_least
 from qkvtrace.studies.answer import Answer, Cell, Table
-from qkvtrace.studies.changes import Effect, Trial
-from qkvtrace.studies.parts import Switch, dropping, switches
 from qkvtrace.studies.subject import Subject
+from qkvtrace.studies.tools.changes import Effect, Trial
+from qkvtrace.studies.tools.parts import Switch, dropping, switches
 
 Effects = list[tuple[Switch, Effect]]  # the first: nothing is changed
 

@@ -8,10 +8,10 @@ from torch import Tensor
 from qkvtrace.settings import at_least
 from qkvtrace.snapshots.probes import Probe, Snapshot, observe
 from qkvtrace.snapshots.sites import site_named
-from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Answer, Cell, Heatmap, Table
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.weights import Head
+from qkvtrace.studies.tools import weights
+from qkvtrace.studies.tools.weights import Head
 
 CROSS = site_named("cross")
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from qkvtrace.settings import at_least
-from qkvtrace.studies import walk_tables, weights
 from qkvtrace.studies.answer import Answer
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.walked import Walked, difference, walked
+from qkvtrace.studies.tools import walk_tables, weights
+from qkvtrace.studies.tools.walked import Walked, difference, walked
 
 BEFORE = ("X", "X encoder", "Q", "K", "V")
 AFTER = ("x1", "joined", "x4")

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from qkvtrace.studies.answer import Answer, Cell, Table
 from qkvtrace.studies.geometry import cosines
-from qkvtrace.studies.phrases import means
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.translations import COLUMNS, translated, yes_no
+from qkvtrace.studies.tools.phrases import means
+from qkvtrace.studies.tools.translations import COLUMNS, translated, yes_no
 
 COMPARED = 200  # training sentences, the first, among which the nearest is looked for
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from qkvtrace.snapshots.sites import Site
-from qkvtrace.studies import same_word, weights
 from qkvtrace.studies.answer import Answer, Cell, Cloud, Table
-from qkvtrace.studies.asked import some
-from qkvtrace.studies.following import Followed, HeadVector, follow
 from qkvtrace.studies.points import AXES, label, trails
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.wording import listed, percent
+from qkvtrace.studies.tools import same_word, weights
+from qkvtrace.studies.tools.asked import some
+from qkvtrace.studies.tools.following import Followed, HeadVector, follow
+from qkvtrace.studies.tools.wording import listed, percent
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from qkvtrace.model.attention import Attention
 from qkvtrace.snapshots.sites import Site
-from qkvtrace.studies import weights
-from qkvtrace.studies.by_hand import Given, Step, steps
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.weights import Head
+from qkvtrace.studies.tools import weights
+from qkvtrace.studies.tools.by_hand import Given, Step, steps
+from qkvtrace.studies.tools.weights import Head
 
 TAPS = ("q", "k", "v", "scores", "weights", "x1", "x4")
 

@@ -8,7 +8,7 @@ from qkvtrace.settings import InterventionSettings
 from qkvtrace.snapshots.interventions import changed
 from qkvtrace.studies.answer import Cell
 from qkvtrace.studies.subject import AS_LEARNED, Subject
-from qkvtrace.studies.translations import yes_no
+from qkvtrace.studies.tools.translations import yes_no
 from qkvtrace.translation.search import greedy
 
 BATCH_SIZE = 64

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.snapshots.sites import LAYER_VECTORS, VECTORS, Site
-from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Cell
 from qkvtrace.studies.geometry import cosines
-from qkvtrace.studies.weights import Head
+from qkvtrace.studies.tools import weights
+from qkvtrace.studies.tools.weights import Head
 
 SHOWN = {"cross": ("q", "k", "v", "x4", "weights"), "encoder_self": ("q", "k", "v")}
 AXES = VECTORS | LAYER_VECTORS | {"weights": "query"}

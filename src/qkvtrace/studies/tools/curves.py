@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from qkvtrace.snapshots.sites import SITES, Site
-from qkvtrace.studies import weights
 from qkvtrace.studies.answer import Lines
-from qkvtrace.studies.weights import Head
+from qkvtrace.studies.tools import weights
+from qkvtrace.studies.tools.weights import Head
 
 
 def sites(name: str | None) -> tuple[Site, ...]:

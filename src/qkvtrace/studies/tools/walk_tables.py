@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from qkvtrace.studies import weights as attention
 from qkvtrace.studies.answer import Cell, Heatmap, Table
-from qkvtrace.studies.walked import Walked, difference
+from qkvtrace.studies.tools import weights as attention
+from qkvtrace.studies.tools.walked import Walked, difference
 
 PARAMETERS = ("W_Q", "W_K", "W_V", "W_O")
 

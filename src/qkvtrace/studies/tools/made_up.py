@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from qkvtrace.studies.answer import Cell, Cloud, Heatmap, Table
-from qkvtrace.studies.translations import yes_no
+from qkvtrace.studies.tools.translations import yes_no
 
 
 @dataclass(frozen=True, kw_only=True)

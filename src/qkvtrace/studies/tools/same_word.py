@@ -6,10 +6,10 @@ from itertools import combinations
 from torch import Tensor
 
 from qkvtrace.studies.answer import Lines, Table
-from qkvtrace.studies.following import Followed
 from qkvtrace.studies.geometry import cosines
 from qkvtrace.studies.points import Point
-from qkvtrace.studies.wording import listed
+from qkvtrace.studies.tools.following import Followed
+from qkvtrace.studies.tools.wording import listed
 
 Alike = tuple[str, str, str, str, int, float]  # word, token, vector, sentences, epoch, cosine
 

@@ -11,7 +11,7 @@ from qkvtrace.snapshots.probes import Sentence
 from qkvtrace.snapshots.sites import Site
 from qkvtrace.studies.points import Point, standing, values
 from qkvtrace.studies.subject import Subject
-from qkvtrace.studies.weights import Head
+from qkvtrace.studies.tools.weights import Head
 
 HeadVector = Literal["q", "k", "v", "x1"]
 

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.snapshots.sites import site_named
-from qkvtrace.studies import weights
 from qkvtrace.studies.geometry import cosines
 from qkvtrace.studies.points import standing
-from qkvtrace.studies.weights import Head
+from qkvtrace.studies.tools import weights
+from qkvtrace.studies.tools.weights import Head
 
 ENCODER, CROSS = site_named("encoder_self"), site_named("cross")
 PARTS = {

@@ -3,8 +3,8 @@
 import pytest
 
 from qkvtrace.errors import UserError
-from qkvtrace.studies.asked import some
-from qkvtrace.studies.wording import listed, percent, then_and_now
+from qkvtrace.studies.tools.asked import some
+from qkvtrace.studies.tools.wording import listed, percent, then_and_now
 
 
 def test_lists_end_with_and() -> None:
