@@ -52,7 +52,8 @@ def test_recorded_values_fit_together_as_the_paper_says(
             assert_close(scores, masked)
             assert_close(weights, scores.exp() / scores.exp().sum(-1, keepdim=True))
             assert_close(x1, torch.einsum("bhts,bhsd->bhtd", weights, v))
-            parameters = model.get_submodule(f"{site.module.format(layer=layer)}.output").state_dict()
+            output = f"{site.module.format(layer=layer)}.output"
+            parameters = model.get_submodule(output).state_dict()
             joined = torch.cat([x1[:, 0], x1[:, 1]], -1)
             assert_close(x4, joined @ parameters["weight"].T + parameters["bias"])
     expected = values["decoder.output"] @ model.vocabulary.weight.T + model.vocabulary.bias

@@ -31,8 +31,8 @@ class SimilarityOverTraining:
     look: ClassVar = (
         "1 says that the tokens lie to one another as at the other epoch, 0 that their "
         "arrangement is unrelated; turning or scaling all of them does not count. A block of one "
-        "colour is a time in which little changed. The control has its tokens shuffled, and should be "
-        "near 0."
+        "colour is a time in which little changed. The control has its tokens shuffled, and "
+        "should be near 0."
     )
 
     sentences: tuple[str, ...] | None

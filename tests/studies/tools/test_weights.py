@@ -8,8 +8,8 @@ import torch
 from qkvtrace.errors import UserError
 from qkvtrace.snapshots.probes import Sentence
 from qkvtrace.snapshots.sites import SITES, site_named
-from qkvtrace.studies import weights
 from qkvtrace.studies.subject import Subject
+from qkvtrace.studies.tools import weights
 
 ENCODER, DECODER, CROSS = SITES
 
