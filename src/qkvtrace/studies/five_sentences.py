@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 
 from qkvtrace.settings import at_least
-from qkvtrace.studies.answer import Answer, Cell, Cloud, Table
+from qkvtrace.studies.answer import Answer, Cell, Cloud, Heatmap, Table
 from qkvtrace.studies.geometry import fit_pca
 from qkvtrace.studies.points import AXES
 from qkvtrace.studies.subject import Subject
@@ -75,6 +75,14 @@ class FiveSentences:
                     f"(0: alike, 1: unrelated), layer {self.layer}, head {self.head}",
                     ("part", "vector", "epoch", "distance"),
                     distances,
+                    Heatmap(
+                        row="vector",
+                        column="epoch",
+                        column_title="epoch",
+                        value="distance",
+                        scale="number",
+                        panels=("part",),
+                    ),
                 ),
                 *clouds,
             ],

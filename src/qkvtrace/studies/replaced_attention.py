@@ -92,7 +92,7 @@ def _exact(where: str, trial: Trial, learned: Effect, effects: Effects) -> Table
     ]
     return Table(
         "exact_matches",
-        f"Share of {trial.name} that is translated exactly, with attention replaced{where}",
+        f"Share of {trial.name} translated exactly, with attention replaced{where}",
         ("replaced at", "attention", "exact", "sentences", "share", "different translations"),
         rows,
         Heatmap(

@@ -61,7 +61,10 @@ class SentencePairs:
             "means",
             f"Mean cosine by word and place, layer {self.layer}, head {self.head}",
             ("site", "sentence", "other sentence", "vector", "epoch", *MEANS),
-            [(*key, *found) for key, found in means.items()],
+            [  # the last epoch first: the other is its control
+                (*key, *found)
+                for key, found in sorted(means.items(), key=lambda item: -int(item[0][4] or 0))
+            ],
         )
         return Answer(list(_says(means)), [summary, *tables])
 

@@ -46,7 +46,7 @@ class Trial:
         valid = subject.corpus.splits["valid"]
         self.pairs = valid[:limit]
         first = f"the first {limit} of " if limit < len(valid) else ""
-        same = ", which are those of training" if valid == subject.corpus.splits["train"] else ""
+        same = " (those of training)" if valid == subject.corpus.splits["train"] else ""
         self.name = f"{first}{len(valid)} validation sentences{same}"
         self.batches = Batches(
             self.pairs,
