@@ -22,11 +22,11 @@ endif
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help train translate study page board prepare bench gpu picture test lint format clean
+.PHONY: help train translate study page board prepare bench bench-tab gpu picture screenshots test lint format clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name does; do \
-		printf '  make %-10s %s\n' "$$name" "$$does"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name does; do \
+		printf '  make %-12s %s\n' "$$name" "$$does"; done
 
 train: $(BIN)/.ready ## train, watch and log; ARGS="..." are Hydra overrides
 	@$(BIN)/python scripts/train.py $(ARGS)
@@ -50,11 +50,19 @@ prepare: $(BIN)/.ready ## tokenise a corpus ahead of training; ARGS="data=gramma
 bench: $(BIN)/.ready ## measure a training step and a whole training on this machine
 	@$(BIN)/python scripts/benchmark.py $(ARGS)
 
+bench-tab: $(BIN)/.ready-dev ## measure how quickly the tab Q/K/V shows an epoch, with Chromium
+	@$(BIN)/python scripts/benchmark_tab.py $(ARGS)
+
 gpu: $(BIN)/.ready ## train on CPU and GPU, compare, and write docs/results/gpu.md
 	@$(BIN)/python scripts/gpu.py $(ARGS)
 
 picture: $(BIN)/.ready ## draw how a run's attention was learned; ARGS="run=outputs/latest"
 	@$(BIN)/python scripts/picture.py $(ARGS)
+
+screenshots: $(BIN)/.ready-dev ## take the README's pictures of tab and page, with Chromium
+	@QKVTRACE_SCREENSHOTS=outputs/screenshots $(BIN)/python -m pytest -q tests/browser
+	@cp outputs/screenshots/first-sight-in-tensorboard.png docs/tab.png
+	@cp outputs/screenshots/page.png docs/page.png
 
 test: $(BIN)/.ready-dev ## all tests
 	@$(BIN)/python -m pytest $(ARGS)

@@ -347,6 +347,14 @@ class BenchmarkSettings:
             at_least(name, getattr(self, name), 1)
 
 
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkTabSettings:
+    """Over which run the tab is measured."""
+
+    run: str | None
+    port: int
+
+
 def at_least(name: str, value: float, least: int) -> None:
     """Raise UserError unless value >= least; NaN and infinity are refused too."""
     if not least <= value < math.inf:

@@ -1,92 +1,19 @@
 """A default run, seen in a real TensorBoard by a real browser."""
 
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
-from urllib.parse import urlsplit
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
 import pytest
-from playwright.sync_api import Frame, Page, expect, sync_playwright
+from playwright.sync_api import Frame, Page, expect
 
 from qkvtrace.runs.folder import Run
 from qkvtrace.snapshots.store import Store
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--enable-unsafe-swiftshader",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-ROOT = Path(__file__).parents[2]
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
-]
-
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    outputs = tmp_path_factory.mktemp("outputs")
-    train = [sys.executable, "scripts/train.py", f"outputs={outputs}"]
-    subprocess.run(train, cwd=ROOT, check=True, capture_output=True)
-    return Run.open(outputs / "latest")
-
-
-@pytest.fixture(scope="module")
-def address(run: Run) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    board = Path(sys.executable).with_name("tensorboard")
-    serve = [str(board), "--logdir", str(run.folder.parent), "--port", str(port)]
-    with subprocess.Popen(serve, stderr=subprocess.DEVNULL) as server:
-        try:
-            url = f"http://127.0.0.1:{port}"
-            wait_until_loaded(f"{url}/data/runs", run)
-            yield url
-        finally:
-            server.terminate()
-
-
-def wait_until_loaded(url: str, run: Run) -> None:
-    for _ in range(120):
-        with suppress(OSError), urllib.request.urlopen(url) as answer:
-            if run.folder.name.encode() in answer.read():
-                return
-        time.sleep(0.5)
-    pytest.fail("TensorBoard did not load the run within a minute")
-
-
-@pytest.fixture
-def page(tmp_path: Path) -> Iterator[Page]:
-    """A page that asserts, when it is done with, that nothing was asked of another host."""
-    hosts: set[str | None] = set()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch_persistent_context(
-            tmp_path / "profile",
-            executable_path=CHROMIUM,
-            args=FLAGS,
-            viewport={"width": 1280, "height": 900},
-        )
-        browser.set_default_timeout(60_000)
-        page = browser.new_page()
-        page.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
-        yield page
-        browser.close()
-    assert {host for host in hosts if host} == {"127.0.0.1"}
+def address(run: Run, tensorboard: Callable[..., AbstractContextManager[str]]) -> Iterator[str]:
+    with tensorboard(run.folder.parent, "data/runs", run.folder.name) as url:
+        yield url
 
 
 def test_scalars_show_every_curve(page: Page, address: str) -> None:

@@ -5,7 +5,8 @@ const Choices = (() => {
   const { html } = Drawing;
   const MANY = 30; // words; with more there is a field to find them by
 
-  const title = (sentence) => sentence.source.filter((token) => !State.SPECIAL.has(token)).join(" ");
+  const title = (sentence) =>
+    sentence.source.filter((token) => !State.SPECIAL.has(token)).join(" ");
 
   /** changed: called with what somebody chose, a part of a state. */
   function create(holder, fixed, changed) {
@@ -77,9 +78,9 @@ const Choices = (() => {
       html("h3", { text: "Picture" }),
       one("dimensions", "Space", [[2, "2-d"], [3, "3-d"]]),
       select("colour", "Colour", String),
-      html("div", { class: "choice" }, html("label", { for: "qkv-trails", text: "Trails" }), trails),
+      row(html("label", { for: "qkv-trails", text: "Trails" }), trails, false),
     );
-    fill(controls.colour, ["vector", "word", "sentence", "epoch"].map((name) => [name, `by ${name}`]));
+    fill(controls.colour, State.COLOURS.map((name) => [name, `by ${name}`]));
 
     /** Put options [value, text] into a select, unless they are there. */
     function fill(control, options) {
@@ -92,7 +93,8 @@ const Choices = (() => {
     /** Show a state. runs: all there are; about: what the run offers. */
     function show(nextState, runs, nextAbout) {
       [state, about] = [nextState, nextAbout];
-      const named = runs.map(({ name, recorded }) => [name, recorded ? name : `${name} (nothing recorded)`]);
+      const named = runs.map(({ name, recorded }) =>
+        [name, recorded ? name : `${name} (nothing recorded)`]);
       fill(controls.run, named);
       fill(controls.beside, [["", "none"], ...named.filter(([name]) => name !== state.run)]);
       controls.run.value = state.run;
@@ -105,7 +107,9 @@ const Choices = (() => {
       const sentences = about.sentences.map((sentence, i) => [i, title(sentence)]);
       fill(controls.a, sentences);
       fill(controls.b, [["", "none"], ...sentences.filter(([i]) => i !== state.a)]);
-      for (const name of ["site", "layer", "head", "a", "colour"]) controls[name].value = state[name];
+      for (const name of ["site", "layer", "head", "a", "colour"]) {
+        controls[name].value = state[name];
+      }
       controls.b.value = state.b ?? "";
       for (const name of ["sentences", "dimensions"]) {
         const { group, options } = controls[name];
@@ -122,9 +126,10 @@ const Choices = (() => {
         const pressed = state.vectors.includes(vector);
         const width = site.widths[vector];
         const alike = state.vectors.filter((other) => site.widths[other] === width);
+        const others = site.widths[state.vectors[0]];
         hint.textContent = pressed || alike.length === state.vectors.length ? ""
-          : `${vector} has ${width} numbers, the others ${site.widths[state.vectors[0]]}: no space holds both.`;
-        const vectors = pressed ? state.vectors.filter((other) => other !== vector) : [...alike, vector];
+          : `${vector} has ${width} numbers, the others ${others}: no space holds both.`;
+        const vectors = pressed ? without(state.vectors, vector) : [...alike, vector];
         if (vectors.length) changed({ vectors });
       }, (vector) => Colours.vector[vector]);
     }
@@ -135,12 +140,14 @@ const Choices = (() => {
       const wanted = find.hidden ? "" : find.value.trim().toLowerCase();
       const found = all.filter((word) => word.toLowerCase().includes(wanted));
       const chosen = state.words ?? all;
-      counted.textContent = `${all.filter((word) => chosen.includes(word)).length} of ${all.length}`;
+      const shown = all.filter((word) => chosen.includes(word));
+      counted.textContent = `${shown.length} of ${all.length}`;
       toggles(controls.words, found, chosen, (word) => {
-        const next = chosen.includes(word) ? chosen.filter((other) => other !== word) : [...chosen, word];
-        changed({ words: next });
+        changed({ words: chosen.includes(word) ? without(chosen, word) : [...chosen, word] });
       });
     }
+
+    const without = (list, item) => list.filter((other) => other !== item);
 
     function toggles(group, names, pressed, press, colour) {
       const key = JSON.stringify(names);
@@ -158,7 +165,8 @@ const Choices = (() => {
         }));
       }
       group.press = press;
-      [...group.children].forEach((button, i) => button.setAttribute("aria-pressed", pressed.includes(names[i])));
+      [...group.children].forEach((button, i) =>
+        button.setAttribute("aria-pressed", pressed.includes(names[i])));
     }
 
     return { show };

@@ -1,18 +1,16 @@
 /* The point cloud: vectors as points that move from epoch to epoch, trails behind them. */
-// NOTE FROM THE LEAD to whoever works on the tab: the issue requires Plotly, so I replaced the SVG drawing of
-// cloud, grid and curves by Plotly (names.js, space.js are gone; labels.js, key.js, matrix.js are shared with
-// the page's studies). Slider move measured at 50-80 ms. Keep this; mend what you find broken; write browser
-// tests against plot.data (document.querySelector(".cloud").data, ".curve", ".grid-holder > div"). This comment goes.
 "use strict";
 
 const Cloud = (() => {
   const MOST_TRAILS = 300; // points; with more, trails are a carpet, and slow
   const MOST_SVG = 500; // points that are drawn one by one; more of them by WebGL
+  const MOST_PLACES = 300; // places in the plane that are named where there is room
   const MOST_NAMED = 24; // points in space that carry names: there they cannot make way
   const RECENT = 5; // epochs of a trail that stand out
   const MARGIN = { l: 40, r: 14, t: 26, b: 44 };
   const CONFIG = { displaylogo: false, scrollZoom: true, doubleClick: "reset",
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "resetCameraLastSave3d", "hoverClosest3d"] };
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "resetCameraLastSave3d",
+      "hoverClosest3d"] };
 
   /** pointed: called with a point and a place in the window, or with null. */
   function create(holder, pointed) {
@@ -23,8 +21,8 @@ const Cloud = (() => {
     /** Take a scene of `cloud`.
      *
      * next.dimensions: 2 or 3; colour: what decides a point's; trails: whether; kind: (sentence) =>
-     * which mark; letter: (sentence) => "A", "B" or ""; lettered: whether names say them; key: another
-     * text for another choice of points.
+     * which mark; letter: (sentence) => "A", "B" or ""; lettered: whether names say them; key:
+     * another text for another choice of points.
      */
     function show(nextScene, next) {
       scene = nextScene;
@@ -49,15 +47,18 @@ const Cloud = (() => {
 
     const trailed = () => options.trails && scene.points.length <= MOST_TRAILS;
 
-    /** Ranges of the axes that hold all epochs, one scale for all, so that distances can be compared. */
+    /** Ranges of the axes that hold all epochs; one scale for all, so that distances compare. */
     function framed() {
       const spans = [0, 1, 2].map((axis) => {
-        const values = scene.at.flatMap((places) => places.flatMap((place) => (place ? [place[axis]] : [])));
-        const [low, high] = [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
+        const values = scene.at.flatMap((places) =>
+          places.flatMap((place) => (place ? [place[axis]] : [])));
+        const low = values.reduce((a, b) => Math.min(a, b));
+        const high = values.reduce((a, b) => Math.max(a, b));
         return { middle: (low + high) / 2, span: high - low };
       });
-      const [wide, high] = [holder.clientWidth - MARGIN.l - MARGIN.r, holder.clientHeight - MARGIN.t - MARGIN.b];
-      const unit = Math.max(spans[0].span / (wide - 60), spans[1].span / (high - 40)) || 1; // a pixel
+      const wide = Math.max(holder.clientWidth - MARGIN.l - MARGIN.r, 90);
+      const high = Math.max(holder.clientHeight - MARGIN.t - MARGIN.b, 60);
+      const unit = Math.max(spans[0].span / (wide - 60), spans[1].span / (high - 40)) || 1;
       const around = ({ middle }, size) => [middle - size / 2, middle + size / 2];
       const cube = Math.max(...spans.map(({ span }) => span)) * 1.1 || 1;
       return {
@@ -72,28 +73,34 @@ const Cloud = (() => {
       const traces = [...(trailed() ? trails() : []), ...marks()];
       const ranges = flat ? frame.flat : frame.cube;
       const name = (i, unit) => `PC ${i + 1} (${Math.round(scene.explained[i] * 100)} %${unit})`;
+      const { ink, quiet, grid } = Colours.theme();
       const layout = Colours.layout({
-        width: holder.clientWidth, height: holder.clientHeight, showlegend: false, hovermode: "closest",
-        uirevision: options.key + options.dimensions, dragmode: flat ? "pan" : "orbit",
-        modebar: { bgcolor: "rgba(0,0,0,0)", color: Colours.theme().quiet, activecolor: Colours.theme().ink },
+        width: holder.clientWidth, height: holder.clientHeight, showlegend: false,
+        hovermode: "closest", dragmode: flat ? "pan" : "orbit",
+        uirevision: options.key + options.dimensions, // what is turned and zoomed by hand stays
+        modebar: { bgcolor: "rgba(0,0,0,0)", color: quiet, activecolor: ink },
         ...(flat ? {
           margin: MARGIN,
-          xaxis: { range: ranges[0], title: { text: name(0, " of variance"), font: { size: 12 }, standoff: 6 } },
-          yaxis: { range: ranges[1] },
-          title: { text: name(1, " of variance"), x: 0, xanchor: "left", y: 1, yanchor: "top", yref: "container",
-            pad: { l: 6, t: 6 }, font: { size: 12, color: Colours.theme().ink } },
-          annotations: scene.points.length > 600 ? [] : labels(ranges),
+          xaxis: { range: ranges[0], automargin: false,
+            title: { text: name(0, " of variance"), font: { size: 12 }, standoff: 6 } },
+          yaxis: { range: ranges[1], automargin: false },
+          title: { text: name(1, " of variance"), x: 0, xanchor: "left", y: 1, yanchor: "top",
+            yref: "container", pad: { l: 6, t: 6 }, font: { size: 12, color: ink } },
+          annotations: labels(ranges),
         } : {
           margin: { l: 0, r: 0, t: 0, b: 0 },
-          scene: { aspectmode: "cube", camera: { eye: { x: 1.5, y: 1.5, z: 0.8 }, center: { x: 0, y: 0, z: -0.1 } },
+          scene: { aspectmode: "cube",
+            camera: { eye: { x: 1.65, y: 1.65, z: 0.8 }, center: { x: 0, y: 0, z: -0.12 } },
             ...Object.fromEntries(["xaxis", "yaxis", "zaxis"].map((axis, i) => [axis, {
-              range: ranges[i], title: { text: name(i, ""), font: { size: 11 } }, gridcolor: Colours.theme().grid,
-              color: Colours.theme().quiet, showbackground: false, zeroline: false, nticks: 5, showspikes: false,
+              range: ranges[i], title: { text: name(i, ""), font: { size: 11 } }, nticks: 5,
+              gridcolor: grid, color: quiet, showbackground: false, zeroline: false,
+              showspikes: false,
             }])) },
         }),
       });
       Plotly.react(plot, traces, layout, CONFIG);
-      plot.setAttribute("aria-label", `${scene.points.length} vectors as points at epoch ${scene.epochs[index]}`);
+      plot.setAttribute("aria-label",
+        `${scene.points.length} vectors as points at epoch ${scene.epochs[index]}`);
     }
 
     /** Points that look alike, by number: a trace each; those of A come last, on top. */
@@ -104,13 +111,16 @@ const Cloud = (() => {
         if (!found.has(key)) found.set(key, []);
         found.get(key).push(i);
       });
-      return [...found].sort(([a], [b]) => JSON.parse(a)[0] - JSON.parse(b)[0]).map(([, members]) => members);
+      return [...found].sort(([a], [b]) => JSON.parse(a)[0] - JSON.parse(b)[0])
+        .map(([, members]) => members);
     }
 
     function colour(point, epoch) {
       if (options.colour === "word") return Colours.word(point.token);
       if (options.colour === "sentence") return Colours.sentence(point.sentence);
-      if (options.colour === "epoch") return Colours.epoch(epoch / Math.max(scene.epochs.length - 1, 1));
+      if (options.colour === "epoch") {
+        return Colours.epoch(epoch / Math.max(scene.epochs.length - 1, 1));
+      }
       return Colours.vector[point.vector];
     }
 
@@ -119,7 +129,8 @@ const Cloud = (() => {
       const flat = options.dimensions === 2;
       const type = flat ? (scene.points.length > MOST_SVG ? "scattergl" : "scatter") : "scatter3d";
       const axes = ["x", "y", "z"].slice(0, options.dimensions);
-      return { type, ...Object.fromEntries(axes.map((axis, i) => [axis, places.map((place) => place?.[i] ?? null)])) };
+      return { type, ...Object.fromEntries(
+        axes.map((axis, i) => [axis, places.map((place) => place?.[i] ?? null)])) };
     }
 
     function marks() {
@@ -132,7 +143,8 @@ const Cloud = (() => {
         const trace = coordinates(members.map((i) => scene.at[index][i]));
         return {
           ...trace, mode: flat ? "markers" : "markers+text", customdata: members, hoverinfo: "none",
-          marker: { color, symbol: Key.symbol(kind), size: (size * (kind % 2 ? 1.4 : 1)) / (flat ? 1 : 1.8),
+          marker: { color, symbol: Key.symbol(kind),
+            size: (size * (kind % 2 ? 1.4 : 1)) / (flat ? 1 : 1.8),
             line: { width: flat && kind % 2 ? 2 : 0 } },
           ...(flat ? {} : { textfont: { size: 10, color }, textposition: "top center",
             text: members.map((i) => Colours.plain(named.get(i) ?? "")) }),
@@ -152,12 +164,16 @@ const Cloud = (() => {
           ...way(from, to), mode: "lines", hoverinfo: "skip", opacity,
           line: { color: colour(point, epoch), width: flat ? 1.6 : 4, dash },
         });
-        const start = { ...coordinates(members.map((i) => scene.at[0][i])), mode: "markers", hoverinfo: "skip",
+        const start = { ...coordinates(members.map((i) => scene.at[0][i])), mode: "markers",
+          hoverinfo: "skip",
           marker: { color: colour(point, 0), symbol: "circle-open", size: flat ? 6 : 3 } };
         if (options.colour !== "epoch") {
-          return [line(0, index, index, 0.5), line(Math.max(index - RECENT, 0), index, index, 0.8), start];
+          const recent = line(Math.max(index - RECENT, 0), index, index, 0.8);
+          return [line(0, index, index, 0.5), recent, start];
         }
-        return [...Array.from({ length: index }, (_, epoch) => line(epoch, epoch + 1, epoch + 1, 0.9)), start];
+        const steps = Array.from({ length: index }, (_, epoch) =>
+          line(epoch, epoch + 1, epoch + 1, 0.9));
+        return [...steps, start];
       });
     }
 
@@ -173,7 +189,8 @@ const Cloud = (() => {
         if (options.lettered) return letters.length ? `${name} · ${letters.join(" and ")}` : name;
         return own.length > 1 ? `${name} ×${own.length}` : name;
       });
-      return names.length > 2 ? `${names.slice(0, 2).join(", ")} +${names.length - 2}` : names.join(", ");
+      const more = names.length > 2 ? ` +${names.length - 2}` : "";
+      return names.slice(0, 2).join(", ") + more;
     }
 
     /** Names by a point's number; of points in one place the last, which lies on top, has it. */
@@ -192,7 +209,7 @@ const Cloud = (() => {
       scene.points.flatMap((point, i) => {
         const place = scene.at[index][i];
         return place ? [{ ...point, x: place[0], y: place[1] }] : [];
-      }), ranges, frame.wide, frame.high, text);
+      }), ranges, frame.wide, frame.high, text, MOST_PLACES);
 
     function listen() {
       plot.on("plotly_hover", ({ points: [{ customdata }], event }) =>
@@ -202,7 +219,9 @@ const Cloud = (() => {
 
     Plotly.newPlot(plot, [], {}, CONFIG).then(listen);
 
-    return { show, fit, at, get trailed() { return !scene || !options.trails || trailed(); } };
+    new ResizeObserver(fit).observe(holder);
+
+    return { show, at };
   }
 
   return { create, MOST_TRAILS };

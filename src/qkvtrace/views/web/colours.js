@@ -15,7 +15,10 @@ const Colours = (() => {
     output: "#56b4e9",
   };
   const hues = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a7fd1",
-    "#a6761d", "#5c8a3a", "#b2405a", "#3f9aa8", "#7d8590"];
+    "#a6761d", "#5c8a3a", "#b2405a", "#3f9aa8", "#7d8590",
+    // Beyond these, lighter and darker ones: no more hues can be told apart.
+    "#4d8fb3", "#f0996b", "#52b898", "#a85f88", "#b8860b", "#8fbfe0", "#6a5acd", "#7a5a22",
+    "#88b060", "#d4778c", "#6fbcc6", "#a2a9b3"];
   const learned = ["#6340b0", "#a13b9b", "#d0486f", "#e3743c", "#e9a62b"]; // epochs, first to last
   const font = 'system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
   const light = {

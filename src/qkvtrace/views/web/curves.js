@@ -1,8 +1,4 @@
-/* A head in small curves over the epochs; a click on one goes to its epoch. */
-// NOTE FROM THE LEAD to whoever works on the tab: the issue requires Plotly, so I replaced the SVG drawing of
-// cloud, grid and curves by Plotly (names.js, space.js are gone; labels.js, key.js, matrix.js are shared with
-// the page's studies). Slider move measured at 50-80 ms. Keep this; mend what you find broken; write browser
-// tests against plot.data (document.querySelector(".cloud").data, ".curve", ".grid-holder > div"). This comment goes.
+/* A head in small curves over the epochs; a click goes to an epoch, a drag through them. */
 "use strict";
 
 const Curves = (() => {
@@ -29,8 +25,7 @@ const Curves = (() => {
   function create(holder, moved) {
     const plot = Drawing.html("div", { class: "curve" });
     holder.replaceChildren(plot);
-    let epoch = null;
-    let drawn = false;
+    let [epoch, epochs, drawn] = [null, [], false];
 
     /** scenes: what `curves` answers, a run each. */
     function show(scenes) {
@@ -42,27 +37,33 @@ const Curves = (() => {
       const axes = Object.fromEntries(all.flatMap((_, i) => {
         const n = i ? i + 1 : "";
         const part = down ? share(all.length - 1 - i) : share(i);
-        const x = { anchor: `y${n}`, fixedrange: true, showticklabels: !down || i === all.length - 1,
+        const x = { anchor: `y${n}`, fixedrange: true,
+          showticklabels: !down || i === all.length - 1,
           domain: down ? [0, 1] : part, matches: i ? "x" : undefined };
         return [[`xaxis${n}`, x], [`yaxis${n}`, { anchor: `x${n}`, fixedrange: true, nticks: 4,
           domain: down ? [part[0], part[1] - 0.05] : [0, 0.9] }]];
       }));
-      const traces = all.flatMap(({ lines }, i) => scenes.flatMap((scene, run) => lines.map((line) => ({
+      const axis = (i) => (i ? i + 1 : "");
+      const every = all.flatMap(({ lines }, i) => scenes.flatMap((scene, run) =>
+        lines.map((line) => [scene, run, line, i])));
+      const traces = every.map(([scene, run, line, i]) => ({
         type: "scatter", mode: scene.epochs.length > 1 ? "lines" : "markers", name: line.name,
-        x: scene.epochs, y: line.values(scene), xaxis: `x${i ? i + 1 : ""}`, yaxis: `y${i ? i + 1 : ""}`,
-        line: { color: line.color, width: 1.6, dash: line.dash ?? DASHES[run] }, marker: { color: line.color },
-        fill: line.fill, fillcolor: "rgba(128,136,148,0.18)", hovertemplate: `%{y:.3~g}<extra>${line.name}</extra>`,
-      }))));
+        x: scene.epochs, y: line.values(scene), xaxis: `x${axis(i)}`, yaxis: `y${axis(i)}`,
+        line: { color: line.color, width: 1.6, dash: line.dash ?? DASHES[run] },
+        marker: { color: line.color }, fill: line.fill, fillcolor: "rgba(128,136,148,0.18)",
+        hovertemplate: `%{y:.3~g}<extra>${line.name}</extra>`,
+      }));
       const titles = all.map(({ title }, i) => ({
-        text: title, xref: `x${i ? i + 1 : ""} domain`, yref: `y${i ? i + 1 : ""} domain`, x: 0, y: 1, xanchor: "left",
-        yanchor: "bottom", showarrow: false, font: { size: 11, color: Colours.theme().quiet },
+        text: title, xref: `x${axis(i)} domain`, yref: `y${axis(i)} domain`, x: 0, y: 1,
+        xanchor: "left", yanchor: "bottom", showarrow: false,
+        font: { size: 11, color: Colours.theme().quiet },
       }));
       Plotly.react(plot, traces, Colours.layout({
-        ...axes, width: holder.clientWidth, height: holder.clientHeight, annotations: titles, shapes: now(),
-        margin: { l: 34, r: 8, t: 4, b: 20 }, showlegend: false, hovermode: "x", font: { size: 10 },
+        ...axes, width: holder.clientWidth, height: holder.clientHeight, annotations: titles,
+        shapes: now(), margin: { l: 34, r: 8, t: 4, b: 20 }, showlegend: false, hovermode: "x",
+        dragmode: false, font: { size: 10 },
       }), { displayModeBar: false });
-      plot.removeAllListeners?.("plotly_click");
-      plot.on("plotly_click", ({ points }) => moved(points[0].x));
+      epochs = [...new Set(scenes.flatMap((scene) => scene.epochs))].sort((a, b) => a - b);
     }
 
     const now = () => (epoch === null ? [] : ["", "2", "3"].map((n) => ({
@@ -75,6 +76,28 @@ const Curves = (() => {
       epoch = next;
       if (drawn) Plotly.relayout(plot, { shapes: now() });
     }
+
+    /** Go to the epoch under the pointer, in whichever curve it is. */
+    function follow(event) {
+      const left = event.clientX - plot.getBoundingClientRect().left;
+      const { _offset: start, _length: length, range } = nearestAxis(left);
+      const wanted = range[0] + ((left - start) / length) * (range[1] - range[0]);
+      const away = (other) => Math.abs(other - wanted);
+      const nearest = epochs.reduce((one, other) => (away(other) < away(one) ? other : one));
+      if (nearest !== epoch) moved(nearest);
+    }
+
+    const nearestAxis = (left) => ["xaxis", "xaxis2", "xaxis3"]
+      .map((name) => plot._fullLayout[name])
+      .reduce((one, other) => (left >= other._offset ? other : one));
+
+    plot.addEventListener("pointerdown", (event) => {
+      if (!drawn) return;
+      plot.setPointerCapture(event.pointerId); // or else Plotly's cover has the drag
+      follow(event);
+    }, { capture: true });
+    plot.addEventListener("pointermove", (event) => drawn && event.buttons && follow(event),
+      { capture: true });
 
     return { show, at };
   }

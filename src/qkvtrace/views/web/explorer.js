@@ -1,4 +1,4 @@
-/* The view: choices, clouds, attention, cosines and curves of one run or of two, moved by one epoch.
+/* The view: choices, clouds, attention, cosines and curves of one run or of two, at one epoch.
  *
  * Explorer.create(holder, source): what a source is stands in sources.js.
  */
@@ -9,20 +9,24 @@ const Explorer = (() => {
   const POLL = 2500; // ms between looks for new epochs and runs
   const PLAY = { all: 7000, least: 70, most: 700 }; // ms
   const SEEN = ["dimensions", "colour", "trails"]; // choices that need no other data
+  const NOTHING_YET = "no snapshots in this run yet: they appear here as training makes them";
   const [PLAYS, PAUSES] = ["M3,1.5v13l11,-6.5z", "M3,2h3.6v12h-3.6zM9.4,2h3.6v12h-3.6z"];
 
   function create(holder, source) {
     const root = html("div", { class: "explorer" });
     const panel = html("div", { class: "panel" });
-    const choices = html("details", { class: "choices", open: true }, html("summary", { text: "Choices" }), panel);
+    const choices = html("details", { class: "choices", open: true },
+      html("summary", { text: "Choices" }), panel);
     const clouds = html("div", { class: "clouds" });
     const notes = html("p", { class: "notes", role: "status" });
-    const bars = html("p", { class: "caption" }, "A row attends to a column", bar("weight", "0", "1"),
-      "cosine", bar("cosine", "−1", "1"));
-    const tables = html("section", { class: "tables", "aria-label": "Attention, cosines and curves" }, bars);
+    const bars = html("p", { class: "caption" },
+      "A row attends to a column", bar("weight", "0", "1"), "cosine", bar("cosine", "−1", "1"));
+    const label = "Attention, cosines and curves";
+    const tables = html("section", { class: "tables", "aria-label": label }, bars);
     const curveHolder = html("div", { class: "curves" });
     const icon = svg("path", { d: PLAYS });
-    const play = html("button", { type: "button", class: "play" }, svg("svg", { width: 16, height: 16 }, icon));
+    const play = html("button", { type: "button", class: "play" },
+      svg("svg", { width: 16, height: 16 }, icon));
     const slider = html("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": "Epoch" });
     const reading = html("output", { class: "reading" });
     const outside = html("a", { target: "_blank", rel: "noopener", text: "New window" });
@@ -70,13 +74,17 @@ const Explorer = (() => {
         settleRuns();
         const names = [state.run, state.beside].filter((name) => name !== undefined);
         chooser.show(state, runs, null);
-        const abouts = await Promise.all(names.map((name) => caught(once("run", name))));
+        const abouts = await Promise.all(names.map(async (name) => {
+          if (!recorded(name)) return new Error(NOTHING_YET);
+          return caught(once("run", name));
+        }));
         if (own !== turn) return;
         if (abouts[0] instanceof Error) throw abouts[0];
         Colours.know(abouts[0].vocabulary ?? Object.values(abouts[0].words).flat());
         state = State.settle(state, abouts[0]);
         chooser.show(state, runs, abouts[0]);
-        const next = await Promise.all(abouts.map((about, i) => scenes(names[i], about, abouts[0])));
+        const next = await Promise.all(
+          abouts.map((about, i) => scenes(names[i], about, abouts[0])));
         if (own !== turn) return;
         found = next;
         root.classList.remove("lost");
@@ -87,12 +95,14 @@ const Explorer = (() => {
       if (own === turn) root.classList.remove("busy");
     }
 
+    const recorded = (name) => runs.some((run) => run.name === name && run.recorded);
+
     function settleRuns() {
       const names = runs.map(({ name }) => name);
       if (state.run !== undefined && !names.includes(state.run)) {
-        throw new Error(`no run is named “${state.run}” here: it may have been moved or deleted`);
+        throw new Error(`no run is named “${state.run}” here: it may have been moved`);
       }
-      state.run ??= (runs.find(({ recorded }) => recorded) ?? runs[0]).name;
+      state.run ??= (runs.find((run) => run.recorded) ?? runs[0]).name;
       if (!names.includes(state.beside) || state.beside === state.run) state.beside = undefined;
     }
 
@@ -102,7 +112,7 @@ const Explorer = (() => {
       const own = about === first ? state : State.matched(state, name, about, first);
       if (typeof own === "string") return { name, about, error: own };
       const [cloud, a, b, alike, shape] = await Promise.all([
-        once("cloud", picked(own)),
+        own.words?.length === 0 ? new Error("no word is chosen") : once("cloud", picked(own)),
         once("attention", where(own), own.a),
         own.b === null ? null : once("attention", where(own), own.b),
         once("alike", { ...where(own), a: own.a, b: own.b, compare: own.compare }),
@@ -124,7 +134,8 @@ const Explorer = (() => {
         sides.forEach((side) => side.remove());
         sides = found.map(() => Side.create(clouds, tables, {
           compare: (vector) => change({ compare: vector }),
-          neighbours: source.neighbours && ((run, point, epoch) => once("neighbours", picked(run.state), point, epoch)),
+          neighbours: source.neighbours &&
+            ((run, point, epoch) => once("neighbours", picked(run.state), point, epoch)),
         }));
         root.classList.toggle("two", found.length > 1);
         if (found.length > 1) root.append(curveHolder);
@@ -138,8 +149,9 @@ const Explorer = (() => {
 
     /** Draw what was found in the state's way. */
     function draw() {
-      found.forEach((own, i) => sides[i].show(own, own.state ?? state, found.length > 1 && ["──", "╌╌"][i]));
-      curves.show(found.map((own) => own.curves).filter((shape) => shape && !(shape instanceof Error)));
+      const dashes = found.length > 1 ? ["──", "╌╌"] : [];
+      found.forEach((own, i) => sides[i].show(own, own.state ?? state, dashes[i]));
+      curves.show(found.map((own) => own.curves).filter((own) => own && !(own instanceof Error)));
       const left = found.flatMap((own) => own.cloud?.left_out ?? []);
       const spaces = "Each run has a space of its own: compare shapes, not places.";
       notes.textContent = [
@@ -155,15 +167,15 @@ const Explorer = (() => {
       return Math.max(0, epochs.findLastIndex((epoch) => epoch <= state.epoch));
     }
 
-    /** Show an epoch by its place, gliding there in `time` ms. */
-    function go(place, time = 0) {
+    /** Show an epoch by its place. */
+    function go(place) {
       if (!epochs.length) return;
       const epoch = epochs[place];
       state.epoch = place === epochs.length - 1 ? undefined : epoch;
       slider.value = place;
       set(slider, { "aria-valuetext": `epoch ${epoch}` });
       reading.replaceChildren("epoch ", html("strong", { text: epoch }), ` of ${epochs.at(-1)}`);
-      sides.forEach((side) => side.go(epoch, time));
+      sides.forEach((side) => side.go(epoch));
       curves.at(epoch);
       write();
     }
@@ -193,9 +205,12 @@ const Explorer = (() => {
     function change(patch) {
       const old = state;
       state = { ...state, ...patch };
-      if ("run" in patch) state = { run: patch.run, beside: state.beside, dimensions: state.dimensions };
-      else if ("site" in patch && state.words) state.words = undefined;
-      else if ("vectors" in patch && state.words && found.length) state.words = State.following(old, state, found[0].about);
+      if ("run" in patch) {
+        state = { run: patch.run, beside: state.beside, dimensions: state.dimensions };
+      } else if ("site" in patch && state.words) state.words = undefined;
+      else if ("vectors" in patch && state.words && found.length) {
+        state.words = State.following(old, state, found[0].about);
+      }
       if (found.length && Object.keys(patch).every((name) => SEEN.includes(name))) {
         found.forEach((own) => own.state && Object.assign(own.state, patch));
         chooser.show(state, runs, found[0].about);
@@ -211,7 +226,7 @@ const Explorer = (() => {
       const next = () => {
         if (index() === epochs.length - 1) return stop();
         playing = setTimeout(next, time);
-        return go(index() + 1, time);
+        return go(index() + 1);
       };
       playing = setTimeout(next, time);
       set(icon, { d: PAUSES });
@@ -233,14 +248,15 @@ const Explorer = (() => {
     document.addEventListener("keydown", (event) => {
       const used = event.target.closest?.("select, button, summary, a, input:not([type=range])");
       if (used || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (!source.live && !root.contains(event.target)) return; // a page scrolls
       if (event.key === " ") {
         event.preventDefault();
         play.click();
       }
     });
     copy.addEventListener("click", async () => {
-      const told = await navigator.clipboard.writeText(outside.href).then(() => "Copied", () => "Not allowed here");
-      copy.textContent = told;
+      copy.textContent = await navigator.clipboard.writeText(outside.href)
+        .then(() => "Copied", () => "Not allowed here");
       setTimeout(() => (copy.textContent = "Copy link"), 1500);
     });
 
@@ -248,12 +264,14 @@ const Explorer = (() => {
 
     async function poll() {
       if (document.hidden || root.classList.contains("busy")) return;
-      const shown = [state.run, state.beside].filter((name) => name !== undefined);
+      const shown = [state.run, state.beside].filter(recorded);
       const was = JSON.stringify(runs);
       const next = await caught(source.runs());
       if (next instanceof Error) return;
       const states = await Promise.all(shown.map((name) => caught(source.state(name))));
-      const changed = states.some((now, i) => !(now instanceof Error) && now.version !== found[i]?.about?.version);
+      const shownVersion = (name) => found.find((own) => own.name === name)?.about?.version;
+      const changed = states.some((now, i) =>
+        !(now instanceof Error) && now.version !== shownVersion(shown[i]));
       if (!changed && JSON.stringify(next.runs) === was) return;
       if (changed) remembered.clear();
       await refresh();

@@ -1,12 +1,9 @@
 /* A table of tokens by tokens that fits its place: attention weights, or cosines. */
-// NOTE FROM THE LEAD to whoever works on the tab: the issue requires Plotly, so I replaced the SVG drawing of
-// cloud, grid and curves by Plotly (names.js, space.js are gone; labels.js, key.js, matrix.js are shared with
-// the page's studies). Slider move measured at 50-80 ms. Keep this; mend what you find broken; write browser
-// tests against plot.data (document.querySelector(".cloud").data, ".curve", ".grid-holder > div"). This comment goes.
 "use strict";
 
 const Grid = (() => {
-  const [LARGEST, WRITTEN] = [30, 19]; // pixels of a cell; from which one its number is written in it
+  const [LARGEST, WRITTEN] = [40, 19]; // pixels of a cell; from which on its number is in it
+  const LETTERS = 11; // of a name; the whole of it shows on hover
 
   /** kind: "weight" or "cosine"; label: a table => what it is, for those who do not see it. */
   function create(holder, { kind, label }) {
@@ -20,12 +17,13 @@ const Grid = (() => {
       plot.hidden = !table;
       if (!table) return;
       const { rows, columns, values } = table;
-      const [left, top] = Matrix.room(rows, columns);
+      const [left, top] = Matrix.room(rows, columns, LETTERS);
       const cell = Math.max(2, Math.min(LARGEST, (holder.clientWidth - left - 6) / columns.length,
         (holder.clientHeight - top - 6) / rows.length));
       Matrix.draw(plot, {
-        rows, columns, values, words, cell: [cell, cell], write: cell >= WRITTEN ? Drawing.short : null,
-        ...(kind === "weight" ? { scale: "weights", low: 0, high: 1 } : { scale: "diverging", low: -1, high: 1 }),
+        rows, columns, values, words, cell: [cell, cell], letters: LETTERS,
+        write: cell >= WRITTEN ? Drawing.short : null,
+        scale: kind === "weight" ? "weights" : "diverging", low: kind === "weight" ? 0 : -1, high: 1,
       });
       plot.setAttribute("aria-label", label(table));
     }

@@ -1,7 +1,7 @@
 /* TensorBoard's entry: it imports this module into the tab's frame, and calls render(). */
 
-const SCRIPTS = ["plotly.min", "colours", "drawing", "labels", "key", "matrix", "grid", "curves", "cloud", "state", "choices",
-  "sources", "story", "side", "explorer", "view"];
+const SCRIPTS = ["plotly.min", "colours", "drawing", "labels", "key", "matrix", "grid", "curves",
+  "cloud", "state", "choices", "sources", "story", "side", "explorer", "view"];
 
 export async function render() {
   document.documentElement.lang = "en";

@@ -4,12 +4,11 @@
 const Labels = (() => {
   const [SIZE, HIGH] = [11, 14]; // pixels of the letters, and of their line
   const NEAR = 6; // pixels: closer points are one place
-  const MOST = 60; // places; with more of them, only pointing at one names it
   const SIDES = [
-    { xanchor: "left", yanchor: "middle", xshift: 8, yshift: 0 },
-    { xanchor: "right", yanchor: "middle", xshift: -8, yshift: 0 },
-    { xanchor: "center", yanchor: "bottom", xshift: 0, yshift: 7 },
-    { xanchor: "center", yanchor: "top", xshift: 0, yshift: -7 },
+    { xanchor: "left", yanchor: "middle", xshift: 11, yshift: 0 },
+    { xanchor: "right", yanchor: "middle", xshift: -11, yshift: 0 },
+    { xanchor: "center", yanchor: "bottom", xshift: 0, yshift: 9 },
+    { xanchor: "center", yanchor: "top", xshift: 0, yshift: -9 },
     { xanchor: "left", yanchor: "bottom", xshift: 6, yshift: 6 },
     { xanchor: "right", yanchor: "top", xshift: -6, yshift: -6 },
   ];
@@ -17,13 +16,13 @@ const Labels = (() => {
   /** Plotly's annotations that name points {x, y, ...} of a plot of `wide` x `high` pixels.
    *
    * ranges: what its two axes show; named: points in one place => their text. None if there are more
-   * than MOST places; a label for which there is no room is left out, the later ones first.
+   * than `most` places; a label for which there is no room is left out, the later ones first.
    */
-  function place(points, ranges, wide, high, named) {
+  function place(points, ranges, wide, high, named, most = 60) {
     const scale = [wide, high].map((size, i) => size / (ranges[i][1] - ranges[i][0]));
     const spots = together(points, scale);
-    if (spots.length > MOST) return [];
-    const taken = spots.map(({ x, y }) => ({ left: x - 4, right: x + 4, low: y - 4, high: y + 4 }));
+    if (spots.length > most) return [];
+    const taken = spots.map(({ x, y }) => ({ left: x - 6, right: x + 6, low: y - 6, high: y + 6 }));
     return spots.flatMap((spot, own) => {
       const text = named(spot.points);
       for (const side of SIDES) {

@@ -5,25 +5,31 @@ const Matrix = (() => {
   const FONT = 11; // pixels of the names
   const MOST = 22; // letters of a name; the whole of it shows on hover
 
-  const cut = (name) => (name.length > MOST ? `${name.slice(0, MOST - 1)}…` : name);
+  const cut = (name, letters) =>
+    (name.length > letters ? `${name.slice(0, letters - 1)}…` : name);
 
   /** Pixels that the names of rows and of columns take. */
-  const room = (rows, columns) => [rows, columns].map((names) =>
-    9 + Math.max(...names.map((name) => Drawing.width(cut(name), FONT))));
+  const room = (rows, columns, letters = MOST) => [rows, columns].map((names) =>
+    9 + Math.max(...names.map((name) => Drawing.width(cut(name, letters), FONT))));
 
   /** Draw into `plot`, or draw anew.
    *
    * rows, columns: names; values: numbers by row and column, or null; scale: "weights" (from low to
    * high) or "diverging" (around 0); cell: [width, height] in pixels; write: a number => its text in
    * its cell, or null for none; titles: [of the rows, of the columns]; words: names that
-   * stand out.
+   * stand out; letters: the most of a name.
    */
-  function draw(plot, { rows, columns, values, scale, low, high, cell, write, titles = ["", ""], words = [] }) {
-    const [left, top] = room(rows, columns).map((side, i) => side + (titles[i] ? 18 : 0));
+  function draw(plot, {
+    rows, columns, values, scale, low, high, cell, write, titles = ["", ""], words = [],
+    letters = MOST,
+  }) {
+    const [left, top] = room(rows, columns, letters).map((side, i) => side + (titles[i] ? 18 : 0));
     const bold = (name, text) => (words.includes(name) ? `<b>${text}</b>` : text);
     const side = (names, title) => ({
-      tickmode: "array", tickvals: names.map((_, i) => i), ticktext: names.map((name) => bold(name, Colours.plain(cut(name)))),
-      tickfont: { size: FONT }, ticks: "", showgrid: false, zeroline: false, automargin: false, fixedrange: true,
+      tickmode: "array", tickvals: names.map((_, i) => i),
+      ticktext: names.map((name) => bold(name, Colours.plain(cut(name, letters)))),
+      tickfont: { size: FONT }, ticks: "", showgrid: false, zeroline: false, automargin: false,
+      fixedrange: true,
       title: { text: title, standoff: 3, font: { size: FONT, color: Colours.theme().quiet } },
     });
     const trace = {
@@ -32,7 +38,7 @@ const Matrix = (() => {
       customdata: rows.map((row) => columns.map((column) => `${Colours.plain(row)}<br>${Colours.plain(column)}`)),
       hovertemplate: "%{customdata}<br><b>%{z:.4~g}</b><extra></extra>",
       ...(write ? { text: values.map((row) => row.map((value) => (value === null ? "" : write(value)))),
-        texttemplate: "%{text}", textfont: { size: 10 } } : {}),
+        texttemplate: "%{text}", textfont: { size: Math.min(10, cell[0] * 0.36) } } : {}),
     };
     return Plotly.react(plot, [trace], Colours.layout({
       width: left + cell[0] * columns.length + 6, height: top + cell[1] * rows.length + 6,

@@ -41,7 +41,7 @@ const Pictures = (() => {
 
   const heatmap = {
     shared(picture, rows) {
-      const panels = groups(rows, picture.panels).length;
+      const panels = groups(rows, picture.panels.slice(-1)).length; // side by side
       if (picture.scale === "weight") return { panels, low: 0, high: 1, scale: "weights" };
       if (picture.scale === "cosine") return { panels, low: -1, high: 1, scale: "diverging" };
       const [low, high] = range(rows, picture.value);
@@ -58,17 +58,23 @@ const Pictures = (() => {
       const values = down.names.map(() => across.names.map(() => null));
       for (const row of rows)
         values[down.at.get(row[picture.row])][across.at.get(row[picture.column])] = row[picture.value];
-      const many = across.names.length * (shared.panels > 4 ? 2 : 1) > 24 || down.names.length > 24;
+      const number = picture.scale === "number";
+      const small = shared.panels > 3 && !number; // four of them fit into a row
+      const many = across.names.length * (shared.panels > 3 ? 2 : 1) > 24 || down.names.length > 24;
       Matrix.draw(plot, {
         rows: down.names, columns: across.names, values, ...shared,
-        cell: many ? [13, 13] : [36, 27],
-        write: many ? null : picture.scale === "number" ? twoDigits : (value) => Drawing.number(value),
+        cell: many ? [13, 13] : small ? [25, 25] : [36, 27],
+        write: many ? null : number ? rounded(shared.high) : small ? Drawing.short : Drawing.number,
         titles: [picture.row_title, picture.column_title],
       });
     },
   };
 
-  const twoDigits = (value) => Tables.minus(String(Number(value.toPrecision(2))));
+  /** Numbers of up to `most` with the decimals that a cell has room for. */
+  function rounded(most) {
+    const digits = most < 0.5 ? 3 : most < 10 ? 2 : most < 100 ? 1 : 0;
+    return (value) => Drawing.number(value, digits).replace(/^(−?)0\./, "$1.");
+  }
 
   /** What stands along a side of a matrix: names in order, and the place of each key. */
   function side(rows, column, label) {

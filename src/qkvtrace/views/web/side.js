@@ -2,7 +2,7 @@
 "use strict";
 
 const Side = (() => {
-  const { html, svg, tell, hush, number } = Drawing;
+  const { html, tell, hush, number } = Drawing;
   const OTHER = 2; // the mark of sentences that are neither A nor B
 
   /** compare: called with the vector whose cosines are wanted; neighbours: asks for a point's. */
@@ -10,7 +10,8 @@ const Side = (() => {
     const [name, what, alike, key, error] = ["h2", "p", "p", "div", "p"].map((tag, i) =>
       html(tag, { class: ["run", "what", "alikes", "key", "error"][i] }));
     const place = html("div", { class: "cloud-holder" });
-    const column = html("div", { class: "side" }, html("div", { class: "story" }, name, what, alike, key), place, error);
+    const story = html("div", { class: "story" }, name, what, alike, key);
+    const column = html("div", { class: "side" }, story, place, error);
     clouds.append(column);
     const row = html("div", { class: "row" });
     tables.append(row);
@@ -30,17 +31,17 @@ const Side = (() => {
       const holder = html("div", { class: "grid-holder" });
       const whole = html("figure", { class: `table ${kind}` }, heading, holder);
       row.append(whole);
-      const says = kind === "weight"
-        ? (from, to, value) => [`${from} attends to ${to}`, `weight ${value}`]
-        : (from, to, value) => [`${state.compare} of ${from} in A, of ${to} in ${state.b === null ? "A" : "B"}`, `cosine ${value}`];
-      const label = ({ rows, columns }) => `${heading.textContent}: ${rows.join(" ")} by ${columns.join(" ")}`;
-      return { whole, heading, picture: Grid.create(holder, { kind, says, label }) };
+      const label = ({ rows, columns }) =>
+        `${heading.textContent}: ${rows.join(" ")} by ${columns.join(" ")}`;
+      return { whole, heading, picture: Grid.create(holder, { kind, label }) };
     }
 
     const kind = (sentence) => (sentence === state.a ? 0 : sentence === state.b ? 1 : OTHER);
     const letter = (sentence) => ["A", "B", ""][kind(sentence)];
+    const named = (sentence) => letter(sentence) || `sentence ${sentence + 1}`;
 
-    /** next: {name, about, cloud, a, b, alike} or {error}; titled: how its curves are drawn, if its name is to be said. */
+    /** next: {name, about, cloud, a, b, alike} or {error}; titled: the dash of its curves, if its
+     * name is to be said. */
     function show(next, nextState, titled) {
       [found, state] = [next, nextState];
       name.textContent = titled ? `${titled} ${found.name}` : "";
@@ -51,30 +52,31 @@ const Side = (() => {
       if (found.error) return;
       grids.b.whole.hidden = state.b === null;
       const vectors = Object.keys(State.siteOf(state, found.about).widths);
-      select.replaceChildren(...vectors.map((vector) => html("option", { value: vector, text: vector })));
+      select.replaceChildren(
+        ...vectors.map((vector) => html("option", { value: vector, text: vector })));
       select.value = state.compare;
       grids.alike.heading.lastChild.textContent = state.b === null ? "within A" : "A × B";
       if (wrong) return;
-      const { sentences } = state;
+      const { site, layer, head, vectors: kinds, words, a, b, sentences } = state;
+      what.textContent = Story.what(state, found.about, found.cloud);
+      key.replaceChildren(...Story.key(state, found.about, found.cloud, kind));
       cloud.show(found.cloud, {
         dimensions: state.dimensions, colour: state.colour, trails: state.trails, kind, letter,
         lettered: sentences === "pair" && state.b !== null,
-        key: JSON.stringify([state.site, state.layer, state.head, state.vectors, state.words, state.a, state.b, sentences]),
+        key: JSON.stringify([site, layer, head, kinds, words, a, b, sentences]),
       });
-      what.textContent = Story.what(state, found.about, found.cloud);
-      key.replaceChildren(...Story.key(state, found.about, found.cloud, kind));
     }
 
     /** The last of `epochs` that is not after the one shown. */
     const at = (epochs) => Math.max(0, epochs.findLastIndex((other) => other <= epoch));
 
-    function go(nextEpoch, time) {
+    function go(nextEpoch) {
       epoch = nextEpoch;
       if (!found || found.error) return;
       if (!(found.cloud instanceof Error)) {
         const index = at(found.cloud.epochs);
-        cloud.at(index, time);
         alike.replaceChildren(...Story.alike(found.cloud, index));
+        cloud.at(index);
       }
       for (const [part, { picture, heading }] of Object.entries(grids)) {
         const scene = found[part];
@@ -93,16 +95,17 @@ const Side = (() => {
       const { token, vector, sentence, position } = point;
       const lines = [
         html("strong", { text: `${token} ${vector}` }),
-        `${letter(sentence) || `Sentence ${sentence + 1}`}: ${Choices.title(found.about.sentences[sentence])}`,
+        `${named(sentence)}: ${Choices.title(found.about.sentences[sentence])}`,
         `position ${position}, epoch ${own}`,
       ];
       tell(lines, x, y);
       if (!neighbours) return;
       const nearest = await neighbours(found, point, own).catch(() => []);
       if (pointedAt !== point || epoch !== own || !nearest.length) return;
-      tell([...lines, html("div", { class: "quiet", text: "nearest by cosine" }), ...nearest.map((near) =>
-        html("div", { class: "near" }, html("span", { text: number(near.cosine, 3) }),
-          ` ${near.token} ${near.vector}, ${letter(near.sentence) || `sentence ${near.sentence + 1}`}`))], x, y);
+      const others = nearest.map((near) => html("div", { class: "near" },
+        html("span", { text: number(near.cosine, 3) }),
+        ` ${near.token} ${near.vector}, ${named(near.sentence)}`));
+      tell([...lines, html("div", { class: "quiet", text: "nearest by cosine" }), ...others], x, y);
     }
 
     /** Bring out a point's word in the matrix of its sentence. */
@@ -110,7 +113,8 @@ const Side = (() => {
       for (const part of ["a", "b"]) {
         const own = point && state[part] === point.sentence;
         const asKey = own && ["k", "v"].includes(point.vector);
-        grids[part].picture.light(own && !asKey ? point.position : undefined, asKey ? point.position : undefined);
+        const [row, column] = !own ? [] : asKey ? [undefined, point.position] : [point.position];
+        grids[part].picture.light(row, column);
       }
     }
 

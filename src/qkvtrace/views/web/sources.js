@@ -1,8 +1,9 @@
 /* Where scenes come from: TensorBoard's server, or what a page holds.
  *
- * A source answers runs(), state(run), run(run), and for a choice cloud, attention, alike, curves and
- * (it may have none) neighbours, each with what qkvtrace/views/scene.py makes. `fixed` names the
- * choices that it does not offer, `first` what is chosen at first, as a part of a state. An Error's message is a sentence for people.
+ * A source answers runs(), state(run), run(run), and for a choice cloud, attention, alike, curves
+ * and (it may have none) neighbours, each with what qkvtrace/views/scene.py makes. `fixed` names the
+ * choices that it does not offer, `first` what is chosen at first, as a part of a state. An Error's
+ * message is a sentence for people.
  */
 "use strict";
 
@@ -24,7 +25,8 @@ const Sources = (() => {
       return answer;
     }
     const where = ({ run, site, layer, head }) => ({ run, site, layer, head });
-    const which = ({ vectors, sentences, a, b }) => ({ vectors: vectors.join(","), sentences, a, b });
+    const which = ({ vectors, sentences, a, b }) =>
+      ({ vectors: vectors.join(","), sentences, a, b });
     return {
       live: true,
       first: {},
@@ -38,7 +40,9 @@ const Sources = (() => {
         ...where(state), ...which(state), words: state.words && JSON.stringify(state.words),
       }),
       attention: (state, sentence) => ask("attention", { ...where(state), sentence }),
-      alike: (state) => ask("alike", { ...where(state), a: state.a, b: state.b ?? state.a, vector: state.compare }),
+      alike: (state) => ask("alike", {
+        ...where(state), a: state.a, b: state.b ?? state.a, vector: state.compare,
+      }),
       curves: (state) => ask("curves", where(state)),
       answers: (run) => ask("answers", { run }),
       neighbours: async (state, { vector, sentence, position }, epoch) => (await ask("neighbours", {
@@ -47,7 +51,7 @@ const Sources = (() => {
     };
   }
 
-  /** data: what qkvtrace/views/embedded.py makes: {about, first, places: {"site/layer/head": scenes}}.
+  /** data: what qkvtrace/views/embedded.py makes: {about, first, places}, by "site/layer/head".
    *
    * Words and vectors are picked from the smallest cloud that has them, in whose space they stay.
    */
@@ -67,7 +71,7 @@ const Sources = (() => {
           state.vectors.every((vector) => cloud.vectors.includes(vector)) &&
           (state.words ?? cloud.words).every((word) => cloud.words.includes(word)) &&
           (state.words || cloud.words.length > 1)).sort((a, b) => size(a) - size(b))[0];
-        if (!whole) throw new Error("this page has no space of these vectors together: choose fewer");
+        if (!whole) throw new Error("this page has no space of these together: choose fewer");
         return picked(whole, state);
       },
       attention: async (state, sentence) => place(state).attention[sentence],
@@ -79,14 +83,15 @@ const Sources = (() => {
   function picked(whole, { vectors, words }) {
     const kept = whole.points.flatMap((point, i) =>
       vectors.includes(point.vector) && (!words || words.includes(point.token)) ? [i] : []);
-    if (!kept.length) throw new Error("no word is chosen that stands in these sentences: choose another");
+    if (!kept.length) throw new Error("no word is chosen that stands in these sentences");
     return {
       ...whole,
       points: kept.map((i) => whole.points[i]),
       at: whole.at.map((epoch) => kept.map((i) => epoch[i])),
       same: whole.same.flatMap(({ token, cosines }) => (words?.includes(token) ? [{
         token,
-        cosines: Object.fromEntries(Object.entries(cosines).filter(([vector]) => vectors.includes(vector))),
+        cosines: Object.fromEntries(
+          Object.entries(cosines).filter(([vector]) => vectors.includes(vector))),
       }] : [])),
     };
   }

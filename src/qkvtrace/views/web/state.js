@@ -3,8 +3,9 @@
 
 const State = (() => {
   const SPECIAL = new Set(["<unk>", "<pad>", "<sos>", "<eos>"]);
-  const FIRST = { vectors: ["q", "k", "v", "x1"], sentences: "pair", dimensions: 2, colour: "vector",
-    trails: true, compare: "x1" };
+  const FIRST = { vectors: ["q", "k", "v", "x1"], sentences: "pair", colour: "vector",
+    compare: "x1" };
+  const COLOURS = ["vector", "word", "sentence", "epoch"];
 
   const whole = (text) => (/^\d{1,9}$/.test(text ?? "") ? Number(text) : undefined);
 
@@ -62,8 +63,7 @@ const State = (() => {
     const there = about.sentences.length;
     const a = below(wanted.a ?? 0, there);
     let { b } = wanted;
-    if (b === undefined || b >= there || b === a) b = b === null || there < 2 ? null : a === 1 ? 0 : 1;
-    if (b === a) b = there > 1 ? (a ? 0 : 1) : null;
+    if (b !== null && !(b < there && b !== a)) b = there < 2 ? null : a === 1 ? 0 : 1;
     const known = (wanted.vectors ?? FIRST.vectors).filter((vector) => vector in site.widths);
     const vectors = Object.keys(site.widths).filter((vector) =>
       known.includes(vector) && site.widths[vector] === site.widths[known[0]]);
@@ -80,7 +80,7 @@ const State = (() => {
       words: wanted.words,
       epoch: wanted.epoch,
       dimensions: wanted.dimensions === 3 ? 3 : 2,
-      colour: ["vector", "word", "sentence", "epoch"].includes(wanted.colour) ? wanted.colour : "vector",
+      colour: COLOURS.includes(wanted.colour) ? wanted.colour : FIRST.colour,
       trails: wanted.trails ?? true,
       compare: wanted.compare in site.widths ? wanted.compare : FIRST.compare,
     };
@@ -114,7 +114,8 @@ const State = (() => {
   function firstWords(state, about) {
     const pair = [state.a, state.b ?? state.a].map((index) => about.sentences[index]);
     return [...new Set(sides(state, about).flatMap((side) => {
-      const [one, other] = pair.map((sentence) => sentence[side].filter((token) => !SPECIAL.has(token)));
+      const [one, other] = pair.map((sentence) =>
+        sentence[side].filter((token) => !SPECIAL.has(token)));
       const shared = one.filter((token) => other.includes(token));
       if (!shared.length) return one.slice(0, 1);
       const parting = one.findIndex((token, i) => token !== other[i]);
@@ -128,14 +129,16 @@ const State = (() => {
   function following(old, state, about) {
     const fresh = sides(state, about).filter((side) => !sides(old, about).includes(side));
     if (!fresh.length) return state.words;
-    const more = firstWords(state, about).filter((word) => fresh.some((side) => about.words[side].includes(word)));
+    const more = firstWords(state, about)
+      .filter((word) => fresh.some((side) => about.words[side].includes(word)));
     return [...new Set([...state.words, ...more])];
   }
 
   /** The same choice in another run, whose sentences have other numbers; or why there is none. */
   function matched(state, run, about, first) {
     const text = (sentence) => sentence.source.join(" ");
-    const find = (index) => about.sentences.findIndex((other) => text(other) === text(first.sentences[index]));
+    const find = (index) =>
+      about.sentences.findIndex((other) => text(other) === text(first.sentences[index]));
     const site = about.sites.find(({ name }) => name === state.site);
     if (!site) return "this run has no such attention";
     if (state.layer >= site.layers) return `this run has ${site.layers} layers`;
@@ -145,5 +148,5 @@ const State = (() => {
     return { ...state, run, a, b };
   }
 
-  return { parse, format, settle, following, matched, standing, siteOf, SPECIAL };
+  return { parse, format, settle, following, matched, standing, siteOf, SPECIAL, COLOURS };
 })();

@@ -43,7 +43,9 @@ const Story = (() => {
     const shape = (which, text, title) =>
       html("span", { class: "item", title }, Key.glyph({ symbol: Key.symbol(which) }), text);
     const items = [];
-    if (state.colour === "vector" && !scene.same.length) items.push(...state.vectors.map((v) => swatch(Colours.vector[v], v)));
+    if (state.colour === "vector" && !scene.same.length) {
+      items.push(...state.vectors.map((vector) => swatch(Colours.vector[vector], vector)));
+    }
     if (state.colour === "word") {
       const tokens = [...new Set(scene.points.map(({ token }) => token))];
       items.push(...tokens.slice(0, MOST_KEYS).map((token) => swatch(Colours.word(token), token)));
@@ -52,12 +54,14 @@ const Story = (() => {
     const sentences = [...new Set(scene.points.map(({ sentence }) => sentence))];
     const letter = (index) => (index === state.a ? "A" : index === state.b ? "B" : `${index + 1}`);
     if (state.colour === "sentence") {
-      items.push(...sentences.slice(0, MOST_KEYS).map((i) => swatch(Colours.sentence(i), letter(i))));
+      const first = sentences.slice(0, MOST_KEYS);
+      items.push(...first.map((index) => swatch(Colours.sentence(index), letter(index))));
       if (sentences.length > MOST_KEYS) items.push(`and ${sentences.length - MOST_KEYS} more`);
     }
     if (state.colour === "epoch") {
       const bar = html("span", { class: "bar epochs" });
-      items.push(html("span", { class: "item" }, `epoch ${scene.epochs[0]}`, bar, `${scene.epochs.at(-1)}`));
+      const [first, last] = [scene.epochs[0], scene.epochs.at(-1)];
+      items.push(html("span", { class: "item" }, `epoch ${first}`, bar, `${last}`));
     }
     const kinds = [...new Set(sentences.map(kind))].sort();
     if (kinds.length > 1) {
@@ -70,7 +74,8 @@ const Story = (() => {
     if (state.trails && (state.colour !== "epoch" || scene.points.length > Cloud.MOST_TRAILS)) {
       items.push(scene.points.length > Cloud.MOST_TRAILS
         ? html("span", { class: "item", text: `no trails: more than ${Cloud.MOST_TRAILS} points` })
-        : html("span", { class: "item" }, html("span", { class: "ring" }), `epoch ${scene.epochs[0]}`));
+        : html("span", { class: "item" },
+          html("span", { class: "ring" }), `epoch ${scene.epochs[0]}`));
     }
     if (scene.points_left_out) items.push(`${scene.points_left_out} points left out: too many`);
     return items;

@@ -24,7 +24,8 @@ const Tables = (() => {
   function table(columns, rows) {
     const head = html("tr", {}, ...columns.map((column) => html("th", { scope: "col", text: column })));
     const lines = rows.map((row) => html("tr", {}, ...row.map((cell) =>
-      html("td", { class: typeof cell === "number" ? "number" : null, text: written(cell) }))));
+      html("td", { class: typeof cell === "number" ? "number short" : written(cell).length < 14 ? "short" : null,
+        text: written(cell) }))));
     const whole = html("table", {}, html("thead", {}, head), html("tbody", {}, ...lines));
     return html("div", { class: "scrolled", tabindex: 0 }, whole);
   }
@@ -38,5 +39,5 @@ const Tables = (() => {
     return made;
   }
 
-  return { written, named, minus, table, folded };
+  return { written, named, table, folded };
 })();
