@@ -6,6 +6,7 @@ const Cloud = (() => {
   const MOST_SVG = 500; // points that are drawn one by one; more of them by WebGL
   const MOST_PLACES = 300; // places in the plane that are named where there is room
   const MOST_NAMED = 24; // points in space that carry names: there they cannot make way
+  const MOST_GLIDING = 100; // points that glide from epoch to epoch; more of them jump
   const RECENT = 5; // epochs of a trail that stand out
   const MARGIN = { l: 40, r: 14, t: 26, b: 44 };
   const CONFIG = { displaylogo: false, scrollZoom: true, doubleClick: "reset",
@@ -16,7 +17,9 @@ const Cloud = (() => {
   function create(holder, pointed) {
     const plot = Drawing.html("div", { class: "cloud" });
     holder.replaceChildren(plot);
+    const calm = matchMedia("(prefers-reduced-motion: reduce)");
     let [scene, options, index, frame] = [null, {}, 0, null];
+    let [places, gliding] = [[], 0]; // where the points are: at an epoch, or on the way to it
 
     /** Take a scene of `cloud`.
      *
@@ -28,6 +31,8 @@ const Cloud = (() => {
       scene = nextScene;
       options = next;
       index = Math.min(index, scene.epochs.length - 1);
+      cancelAnimationFrame(gliding);
+      places = scene.at[index];
       fit();
     }
 
@@ -38,12 +43,24 @@ const Cloud = (() => {
       draw();
     }
 
-    /** Go to an epoch by its number in the scene. */
-    function at(next) {
+    /** Go to an epoch by its number in the scene, gliding there in `time` ms. */
+    function at(next, time = 0) {
       if (!scene || !frame) return;
       index = Math.min(next, scene.epochs.length - 1);
-      draw();
+      cancelAnimationFrame(gliding);
+      const [from, to, start] = [places, scene.at[index], performance.now()];
+      const glides = time && !calm.matches && scene.points.length <= MOST_GLIDING;
+      const step = (now) => {
+        const share = glides ? Math.min((now - start) / time, 1) : 1;
+        places = share < 1 ? to.map((place, i) => between(from[i] ?? place, place, share)) : to;
+        draw();
+        if (share < 1) gliding = requestAnimationFrame(step);
+      };
+      step(start);
     }
+
+    const between = (from, to, share) =>
+      to && to.map((value, axis) => from[axis] + (value - from[axis]) * share);
 
     const trailed = () => options.trails && scene.points.length <= MOST_TRAILS;
 
@@ -140,7 +157,7 @@ const Cloud = (() => {
       return groups().map((members) => {
         const kind = options.kind(scene.points[members[0]].sentence);
         const color = colour(scene.points[members[0]], index);
-        const trace = coordinates(members.map((i) => scene.at[index][i]));
+        const trace = coordinates(members.map((i) => places[i]));
         return {
           ...trace, mode: flat ? "markers" : "markers+text", customdata: members, hoverinfo: "none",
           marker: { color, symbol: Key.symbol(kind),
@@ -159,7 +176,8 @@ const Cloud = (() => {
         const point = scene.points[members[0]];
         const dash = Key.dash(options.kind(point.sentence));
         const way = (from, to) => coordinates(members.flatMap((i) =>
-          [...scene.at.slice(from, to + 1).map((places) => places[i]), null]));
+          [...scene.at.slice(from, to).map((epoch) => epoch[i]),
+            to === index ? places[i] : scene.at[to][i], null]));
         const line = (from, to, epoch, opacity) => ({
           ...way(from, to), mode: "lines", hoverinfo: "skip", opacity,
           line: { color: colour(point, epoch), width: flat ? 1.6 : 4, dash },
@@ -196,18 +214,18 @@ const Cloud = (() => {
     /** Names by a point's number; of points in one place the last, which lies on top, has it. */
     function namesInSpace() {
       if (scene.points.length > MOST_NAMED) return new Map();
-      const places = new Map();
-      scene.at[index].forEach((place, i) => {
+      const together = new Map();
+      places.forEach((place, i) => {
         const key = place?.map((value) => value.toPrecision(3)).join();
-        if (place) places.set(key, [i, ...(places.get(key) ?? [])]);
+        if (place) together.set(key, [i, ...(together.get(key) ?? [])]);
       });
-      return new Map([...places.values()].map((members) =>
+      return new Map([...together.values()].map((members) =>
         [members[0], text(members.toReversed().map((i) => scene.points[i]))]));
     }
 
     const labels = (ranges) => Labels.place(
       scene.points.flatMap((point, i) => {
-        const place = scene.at[index][i];
+        const place = places[i];
         return place ? [{ ...point, x: place[0], y: place[1] }] : [];
       }), ranges, frame.wide, frame.high, text, MOST_PLACES);
 

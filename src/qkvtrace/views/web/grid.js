@@ -2,7 +2,7 @@
 "use strict";
 
 const Grid = (() => {
-  const [LARGEST, WRITTEN] = [40, 19]; // pixels of a cell; from which on its number is in it
+  const [LARGEST, WRITTEN] = [40, 23]; // pixels of a cell; from which on its number is in it
   const LETTERS = 11; // of a name; the whole of it shows on hover
 
   /** kind: "weight" or "cosine"; label: a table => what it is, for those who do not see it. */
