@@ -326,10 +326,25 @@ def test_play_moves_through_the_epochs_and_stops_at_the_last(view: Open) -> None
     for epoch in range(4):
         expect(reading).to_have_text(f"epoch {epoch} of 3")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
-    end = places(page)
     page.wait_for_timeout(900)  # longer than an epoch takes
     expect(reading).to_have_text("epoch 3 of 3")
+    end = places(page)
+    slide(page, 2)
+    slide(page, 3)
     assert places(page) == end
+
+
+def test_points_glide_from_epoch_to_epoch_when_played(view: Open) -> None:
+    page = view("#run=heads")
+    ready(page)
+    at_epochs = []
+    for epoch in range(4):
+        slide(page, epoch)
+        at_epochs.append(places(page))
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator(".time .reading")).to_have_text("epoch 1 of 3")
+    page.wait_for_timeout(100)
+    assert places(page) not in at_epochs
 
 
 def test_the_keyboard_moves_and_plays(view: Open) -> None:

@@ -167,15 +167,15 @@ const Explorer = (() => {
       return Math.max(0, epochs.findLastIndex((epoch) => epoch <= state.epoch));
     }
 
-    /** Show an epoch by its place. */
-    function go(place) {
+    /** Show an epoch by its place; the points glide there in `time` ms. */
+    function go(place, time = 0) {
       if (!epochs.length) return;
       const epoch = epochs[place];
       state.epoch = place === epochs.length - 1 ? undefined : epoch;
       slider.value = place;
       set(slider, { "aria-valuetext": `epoch ${epoch}` });
       reading.replaceChildren("epoch ", html("strong", { text: epoch }), ` of ${epochs.at(-1)}`);
-      sides.forEach((side) => side.go(epoch));
+      sides.forEach((side) => side.go(epoch, time));
       curves.at(epoch);
       write();
     }
@@ -226,7 +226,7 @@ const Explorer = (() => {
       const next = () => {
         if (index() === epochs.length - 1) return stop();
         playing = setTimeout(next, time);
-        return go(index() + 1);
+        return go(index() + 1, time);
       };
       playing = setTimeout(next, time);
       set(icon, { d: PAUSES });

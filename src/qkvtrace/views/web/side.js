@@ -70,13 +70,13 @@ const Side = (() => {
     /** The last of `epochs` that is not after the one shown. */
     const at = (epochs) => Math.max(0, epochs.findLastIndex((other) => other <= epoch));
 
-    function go(nextEpoch) {
+    function go(nextEpoch, time) {
       epoch = nextEpoch;
       if (!found || found.error) return;
       if (!(found.cloud instanceof Error)) {
         const index = at(found.cloud.epochs);
         alike.replaceChildren(...Story.alike(found.cloud, index));
-        cloud.at(index);
+        cloud.at(index, time);
       }
       for (const [part, { picture, heading }] of Object.entries(grids)) {
         const scene = found[part];
