@@ -5,10 +5,14 @@ From the slider's event to the next frame, in Chromium without a window; over a 
 """
 
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -50,11 +54,14 @@ def main(config: DictConfig) -> None:
         raise UserError("expected Chromium, found none on the PATH")
     with tempfile.TemporaryDirectory() as folder:
         run = Path(settings.run).resolve() if settings.run else train(Path(folder))
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            port = str(free.getsockname()[1])
         board = [str(Path(sys.executable).with_name("tensorboard")), "--logdir", str(run)]
         quiet = subprocess.DEVNULL
-        with subprocess.Popen([*board, "--port", str(settings.port)], stderr=quiet) as server:
+        with subprocess.Popen([*board, "--port", port], stderr=quiet) as server:
             try:
-                measure(chromium, f"http://localhost:{settings.port}/data/plugin/qkv/view")
+                measure(chromium, f"http://localhost:{port}/data/plugin/qkv")
             finally:
                 server.terminate()
 
@@ -69,6 +76,15 @@ def train(folder: Path) -> Path:
     return (folder / "latest").resolve()
 
 
+def wait_for(address: str) -> None:
+    """Wait until TensorBoard answers there, half a minute at most."""
+    for _ in range(60):
+        with suppress(OSError), urllib.request.urlopen(address):
+            return
+        time.sleep(0.5)
+    raise UserError(f"expected TensorBoard to answer, found silence: {address}")
+
+
 def measure(chromium: str, address: str) -> None:
     """Open the view with each choice, go through all epochs, and tell."""
     from playwright.sync_api import sync_playwright
@@ -76,10 +92,10 @@ def measure(chromium: str, address: str) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         page = browser.new_page(viewport={"width": 1280, "height": 720})
-        page.wait_for_timeout(10_000)  # until TensorBoard answers
+        wait_for(f"{address}/runs")
         for what, choice in CHOICES.items():
             page.goto("about:blank")
-            page.goto(f"{address}#{choice}")
+            page.goto(f"{address}/view#{choice}")
             page.wait_for_selector(".explorer:not(.busy) .cloud .main-svg")
             page.wait_for_timeout(1000)
             times = page.get_by_label("Epoch", exact=True).evaluate(SLIDE)

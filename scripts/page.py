@@ -20,9 +20,8 @@ def main(config: DictConfig) -> None:
 
     one_thread()
     run = Run.open(settings.run)
-    missing = write_page(run)
-    if missing:
-        print(f"without these studies (make study): {', '.join(missing)}", file=sys.stderr)
+    for lacking in write_page(run):
+        print(lacking, file=sys.stderr)
     print(f"{run}/page.html")
 
 

@@ -352,7 +352,6 @@ class BenchmarkTabSettings:
     """Over which run the tab is measured."""
 
     run: str | None
-    port: int
 
 
 def at_least(name: str, value: float, least: int) -> None:

@@ -23,6 +23,7 @@ from qkvtrace.views.page import write_page
 ROOT = Path(__file__).parents[2]
 MOST_BYTES = 8_000_000
 MARKUP = "<img src=x onerror=alert(1)>"
+BOLD = "<b>bold</b>"
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +127,7 @@ def test_matrices_show_the_stored_weights(
     page = opened(studied)
     section = page.locator("#attention_over_training")
     drawn(section)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # which draws all there are
     section.evaluate("section => section.scrollIntoView()")
     matrices = section.locator(".panels.heatmap .plot.js-plotly-plot")
     expect(matrices).to_have_count(12)  # three sites, four epochs
@@ -180,9 +182,9 @@ def test_text_of_a_corpus_is_shown_as_it_is(
     shutil.copytree(studied.folder, run.folder, symlinks=True)
     shutil.rmtree(run.studies)
     pictures: list[Picture] = [
-        Heatmap(row="a", column="b", value="n", scale="number", panels=("c",), row_title=MARKUP),
+        Heatmap(row="a", column="b", value="n", scale="number", panels=("c",), row_title=BOLD),
         Lines(x="n", y="m", colour="a", y_title=MARKUP),
-        Cloud(axes=("n", "m"), label="a", colour="b"),
+        Cloud(axes=("n", "m", "n"), label="a", colour="b"),
     ]
     tables = [
         Table(f"t{i}", MARKUP, ("a", "b", "c", "n", "m"), rows(), picture)
@@ -201,8 +203,16 @@ def test_text_of_a_corpus_is_shown_as_it_is(
     for plot in section.locator(".plot").all():
         plot.scroll_into_view_if_needed()
         plot.locator(".main-svg").first.wait_for()
-    assert MARKUP in section.locator(".plot.js-plotly-plot text").all_text_contents()
+    texts = section.locator(".plot.js-plotly-plot text").all_text_contents()
+    assert MARKUP in texts
+    assert BOLD in texts
     assert page.locator("img").count() == 0
+    section.get_by_role("button", name="3-d").click()
+    plot = section.locator(".plot").last
+    plot.locator("canvas").first.wait_for()
+    texts = plot.evaluate("plot => plot.data.flatMap(trace => trace.text ?? [])")
+    assert {text.replace("\u2060", "") for text in texts} == {MARKUP, "b"}
+    assert not any(MARKUP in text for text in texts)  # there Plotly would read it as a tag
 
 
 def rows() -> list[tuple[Any, ...]]:
@@ -215,7 +225,34 @@ def test_nothing_is_wider_than_a_phone(
     page = opened(studied, 390, 844)
     drawn(page.locator("#encoder_trajectories"))
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    view, first = page.locator(".explore"), page.locator("#dot_products")
+    boxes = [view.locator(part).bounding_box() for part in (".stage", ".tables")]
+    assert all(box is not None for box in boxes)
+    bottoms = [box["y"] + box["height"] for box in boxes if box is not None]
+    start = first.bounding_box()
+    assert start is not None
+    assert boxes[1] is not None
+    assert bottoms[0] <= boxes[1]["y"] < bottoms[1] <= start["y"]  # one below the other
     keep(page, "page_phone")
+
+
+def test_links_find_their_study_wherever_they_are_clicked(
+    opened: Callable[..., Page], studied: Run
+) -> None:
+    page = opened(studied)
+    for name in ("similarity_over_training", "embeddings", "walk"):
+        page.evaluate("scrollTo(0, 0)")
+        page.locator(f".contents a[href='#{name}']").click()
+        page.wait_for_timeout(400)  # pictures on the way are drawn
+        heading = page.locator(f"#{name} h2").bounding_box()
+        assert heading is not None
+        assert 0 <= heading["y"] < 100
+
+
+def test_a_printed_page_has_every_picture(opened: Callable[..., Page], studied: Run) -> None:
+    page = opened(studied)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator(".plot").count() == page.locator(".plot.js-plotly-plot").count()
 
 
 def test_dark_pages_have_light_ink(opened: Callable[..., Page], studied: Run) -> None:

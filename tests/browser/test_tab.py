@@ -321,11 +321,17 @@ def test_vectors_of_another_width_take_the_place_of_the_others(view: Open) -> No
 def test_play_moves_through_the_epochs_and_stops_at_the_last(view: Open) -> None:
     page = view("#run=heads")
     ready(page)
-    page.get_by_role("button", name="Play").click()
     reading = page.locator(".time .reading")
-    for epoch in range(4):
-        expect(reading).to_have_text(f"epoch {epoch} of 3")
-    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    reading.evaluate(
+        """reading => { window.read = [];
+        new MutationObserver(() => window.read.push(reading.textContent))
+          .observe(reading, {childList: true}); }"""
+    )
+    page.get_by_role("button", name="Play").click()
+    page.get_by_role("button", name="Pause").wait_for()
+    page.get_by_role("button", name="Play").wait_for()
+    read = page.evaluate("window.read")
+    assert read == [f"epoch {epoch} of 3" for epoch in range(4)]
     page.wait_for_timeout(900)  # longer than an epoch takes
     expect(reading).to_have_text("epoch 3 of 3")
     end = places(page)

@@ -106,3 +106,10 @@ def test_a_damaged_index_is_an_error_that_names_the_file(store: Store) -> None:
     store.index.write_bytes(store.index.read_bytes()[:-9])
     with pytest.raises(UserError, match=r"expected JSON, found a damaged file .*index\.json"):
         store.epochs()
+
+
+@pytest.mark.parametrize("text", ["[1]", "{}", '{"format": 2, "epochs": [1]}', '{"format": 1}'])
+def test_another_programs_index_is_an_error_that_names_it(tmp_path: Path, text: str) -> None:
+    (tmp_path / "index.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=r"snapshots of format 1, found .*index\.json"):
+        Store(tmp_path).epochs()

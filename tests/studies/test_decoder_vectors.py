@@ -13,7 +13,7 @@ from qkvtrace.settings import InterventionSettings
 from qkvtrace.snapshots.interventions import changed
 from qkvtrace.studies.answer import Answer, Cell, Cloud, Table
 from qkvtrace.studies.decoder_vectors import Vectors
-from qkvtrace.studies.points import AXES
+from qkvtrace.studies.points import COMPONENTS
 from qkvtrace.studies.study import Study, ask
 from qkvtrace.studies.subject import Subject
 
@@ -57,7 +57,7 @@ def test_each_target_position_of_all_sentences_has_its_part(answer: Answer, rows
 def test_both_kinds_share_one_space(answer: Answer, subject: Subject, rows: Rows) -> None:
     """A rotation and projection shortens distances, by the same rule in both pictures."""
     (table,) = answer.tables
-    at = torch.tensor([[cast(float, row[axis]) for axis in AXES] for row in rows(table)])
+    at = torch.tensor([[cast(float, row[axis]) for axis in COMPONENTS] for row in rows(table)])
     texts = list(dict.fromkeys(cast(str, row["sentence"]) for row in rows(table)))
 
     def recorded() -> list[torch.Tensor]:

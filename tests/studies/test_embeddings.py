@@ -9,7 +9,7 @@ from torch.nn.functional import cosine_similarity
 
 from qkvtrace.errors import UserError
 from qkvtrace.studies.answer import Answer, Cell, Cloud, Table
-from qkvtrace.studies.points import AXES
+from qkvtrace.studies.points import COMPONENTS
 from qkvtrace.studies.study import Study, ask
 from qkvtrace.studies.subject import Subject
 
@@ -41,7 +41,7 @@ def test_all_words_are_drawn_without_the_special_ones(
         x = torch.stack([vector(subject, side, word) for word in words]).double()
         x = x - x.mean(0)
         axes = torch.linalg.svd(x, full_matrices=False).Vh[:3]
-        at = torch.tensor([[cast(float, row[axis]) for axis in AXES] for row in rows(table)])
+        at = torch.tensor([[cast(float, row[axis]) for axis in COMPONENTS] for row in rows(table)])
         torch.testing.assert_close(at.abs(), (x @ axes.mT).abs().float(), rtol=0, atol=1e-5)
         assert len(cast(Cloud, table.picture).explained) == 3
 

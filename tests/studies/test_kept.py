@@ -123,3 +123,11 @@ def test_what_is_not_there_is_none_and_what_is_damaged_an_error(tmp_path: Path) 
     path.write_text(path.read_text(encoding="utf-8")[:-9], encoding="utf-8")
     with pytest.raises(UserError, match=r"damaged.*study\.json"):
         kept(tmp_path, "asked")
+
+
+@pytest.mark.parametrize("text", ["[1]", "3", "{}", '{"format": 2}'])
+def test_another_programs_file_is_an_error_that_names_it(tmp_path: Path, text: str) -> None:
+    keep(tmp_path, "asked", Asked(), ANSWER)
+    (tmp_path / "asked" / "study.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=r"expected a study of format 1.*study\.json"):
+        kept(tmp_path, "asked")

@@ -120,7 +120,7 @@ def test_unknown_sentences_are_replaced_by_the_runs_own(
     picture = cast(Heatmap, named(answer, "cross_2").picture)
     assert picture.row_title == "we want to eat apple"
     assert picture.column_title == "we want to eat bread"
-    assert "its probes are looked at" in answer.notes[0]
+    assert "sentences of its own instead" in answer.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from qkvtrace.errors import UserError
 from qkvtrace.snapshots.sites import SITES
 from qkvtrace.studies import similarity_over_training
 from qkvtrace.studies.answer import Answer, Cell, Table
-from qkvtrace.studies.geometry import debiased_cka
+from qkvtrace.studies.geometry import debiased_cka, structure
 from qkvtrace.studies.similarity_over_training import spread
 from qkvtrace.studies.study import Study, ask
 from qkvtrace.studies.subject import Subject
@@ -20,6 +20,10 @@ from qkvtrace.studies.tools.arrangement import Compared, different
 Rows = Callable[[Table], list[dict[str, Cell]]]
 Named = Callable[[Answer, str], Table]
 Build = Callable[..., Study]
+
+
+def cka(one: torch.Tensor, other: torch.Tensor) -> float:
+    return float(debiased_cka(structure(one)[None], structure(other)[None]))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +64,7 @@ def test_a_token_that_is_the_same_in_all_sentences_counts_once(
         if (row["site"], row["vector"], row["epoch"], row["other epoch"])
         == ("encoder_self", "q", 1, 3)
     )
-    assert row["similarity"] == pytest.approx(debiased_cka(*kept), abs=1e-4)
+    assert row["similarity"] == pytest.approx(cka(*kept), abs=1e-4)
     assert f"{len(vectors)} of q" in answer.says[0]
 
 
@@ -81,7 +85,7 @@ def test_the_control_shuffles_the_tokens_of_the_last_epoch() -> None:
     generator = torch.Generator().manual_seed(0)
     for line in compared.shuffled:
         last = found[-1][torch.randperm(9, generator=generator)]
-        assert line.tolist() == pytest.approx([debiased_cka(last, each) for each in found])
+        assert line.tolist() == pytest.approx([cka(last, each) for each in found])
 
 
 def test_only_what_is_the_same_at_every_epoch_is_the_same() -> None:

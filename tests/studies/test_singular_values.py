@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -90,3 +91,16 @@ def test_the_spectrum_is_drawn_over_the_values_number(subject: Subject, study: B
     picture = cast(Lines, answer.tables[2].picture)
     assert (picture.x, picture.y, picture.colour) == ("number", "singular value", "epoch")
     assert [len(table.rows) for table in answer.tables] == [1, 1, 16]
+
+
+def test_titles_divide_only_where_the_model_does(
+    subject: Subject, study: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _, last = ask(study("singular_values", epochs=[2]), subject).tables
+    assert "√K" in first.title
+    assert "√K" in last.title
+    settings = subject.trained.settings
+    unscaled = replace(settings, model=replace(settings.model, scaled_scores=False))
+    monkeypatch.setattr(subject, "trained", replace(subject.trained, settings=unscaled))
+    titles = [table.title for table in ask(study("singular_values", epochs=[2]), subject).tables]
+    assert not any("√K" in title for title in titles)

@@ -92,7 +92,7 @@ def test_another_corpus_sentences_give_way_to_the_runs_probes(subject: Subject) 
     subject.told()
     assert subject.sentences(["two dogs run"]) == [SENTENCE]
     assert subject.told() == [
-        "the run does not know the words of “two dogs run”: its probes are looked at"
+        "the run does not know two, dogs, run (“two dogs run”): sentences of its own instead"
     ]
 
 
@@ -101,6 +101,19 @@ def test_words_that_stand_nowhere_give_way_to_the_longest_shared_one(subject: Su
     assert subject.words(["want", "soup"], tokens) == ["want"]
     assert subject.words(["soup"], tokens) == ["want"]
     assert subject.words(["soup"], tokens[:1]) == ["newspaper"]
+
+
+@pytest.mark.parametrize("wanted", [[], [""]])
+def test_a_wish_for_no_word_is_told(subject: Subject, wanted: list[str]) -> None:
+    with pytest.raises(UserError, match=r"study.words: expected one or more, found none"):
+        subject.words(wanted, [["<sos>", "we", "<eos>"]])
+
+
+def test_a_sentence_longer_than_the_positions_is_named(subject: Subject) -> None:
+    long = " ".join(["eat"] * 98)
+    assert subject.sentences([long]) == [long]
+    with pytest.raises(UserError, match=r"at most 98 tokens, .*100 positions hold, found 99: “eat"):
+        subject.sentences([SENTENCE, f"{long} apple"])
 
 
 def test_the_decoder_is_given_the_corpus_translation_or_else_the_last_models(
@@ -125,3 +138,11 @@ def test_an_answer_carries_what_had_to_differ(
 ) -> None:
     answer: Answer = ask(study("word_order", sentences=[SENTENCE, "soup"]), subject)
     assert answer.notes == ["left out for words that the run does not know: soup"]
+
+
+def test_what_a_person_chose_is_not_replaced(run: Run) -> None:
+    chosen = Subject(run, torch.device("cpu"), {"sentences", "words"})
+    with pytest.raises(UserError, match="expected words that the run knows, found dogs: we dogs"):
+        chosen.sentences(["we dogs"])
+    with pytest.raises(UserError, match=r"study\.words: expected some of eat, we, found soup"):
+        chosen.words(["soup"], [["we", "eat"]])

@@ -13,7 +13,7 @@ from torch.testing import assert_close
 from qkvtrace.errors import UserError
 from qkvtrace.snapshots.probes import Probe
 from qkvtrace.studies.answer import Answer, Cell, Cloud, Table
-from qkvtrace.studies.points import AXES
+from qkvtrace.studies.points import COMPONENTS
 from qkvtrace.studies.study import Study, ask
 from qkvtrace.studies.subject import Subject
 
@@ -55,7 +55,7 @@ def test_all_points_lie_in_one_space(
         tap = f"encoder.layers.0.self_attention.{row['vector']}"
         values = recorded(subject, cast(int, row["epoch"]), [cast(str, row["sentence"])], tap)
         vectors.append(values[0, 0, 4])
-        at.append([cast(float, row[axis]) for axis in AXES])
+        at.append([cast(float, row[axis]) for axis in COMPONENTS])
     x = torch.stack(vectors).double()
     x = x - x.mean(0)
     _, lengths, axes = torch.linalg.svd(x, full_matrices=False)
@@ -152,7 +152,7 @@ def test_words_that_do_not_stand_there_are_replaced_by_some_that_do(
     assert {row["word"] for row in rows(named(answer, "trajectories"))} == {"konnen, can"}
     assert len(answer.notes) == 2
     unknown = ask(study("encoder_trajectories", sentences=["he sings", "he reads"]), subject)
-    assert "its probes are looked at" in unknown.notes[0]
+    assert "sentences of its own instead" in unknown.notes[0]
     assert {row["sentence"] for row in rows(unknown.tables[0])} == {APPLE, BREAD}
 
 

@@ -128,7 +128,7 @@ def test_cross_attention_takes_keys_from_the_encoder(
     vectors = next(rows(table) for table in answer.tables if table.name == "vectors")
     encoded = subject.observe([SENTENCE], 3, ["encoder.output"]).values["encoder.output"][0]
     torch.testing.assert_close(matrix(vectors, "X encoder", "value"), encoded)
-    assert "5 words attend to 6" in answer.says[0]
+    assert "5 positions attend to 6" in answer.says[0]
 
 
 def test_no_more_dimensions_than_asked_for(

@@ -4,7 +4,7 @@ import pytest
 
 from qkvtrace.studies.answer import Answer, Cell, Heatmap, Lines, Picture, Table
 from qkvtrace.studies.word_order import WordOrder
-from qkvtrace.views.answers import MOST_ROWS, print_answer
+from qkvtrace.views.answers import MOST_DRAWN, MOST_ROWS, print_answer
 
 STUDY = WordOrder(sentences=("a",))
 
@@ -51,10 +51,10 @@ def test_numbers_have_three_decimals_and_what_is_missing_is_blank(
 def test_a_long_table_says_how_much_of_it_is_in_its_file(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    curve = Lines(x="epoch", y="value", colour="epoch")
-    lines = printed(capsys, [(i, 0.5) for i in range(100)], ("epoch", "value"), curve)
-    assert len(cells(lines)) == 1 + MOST_ROWS
-    assert f"and {100 - MOST_ROWS} rows more in numbers.csv" in lines
+    for picture, most in ((None, MOST_ROWS), (Lines(x="x", y="y", colour="x"), MOST_DRAWN)):
+        lines = printed(capsys, [(i, 0.5) for i in range(100)], ("x", "y"), picture)
+        assert len(cells(lines)) == 1 + most
+        assert f"and {100 - most} rows more in numbers.csv" in lines
 
 
 def test_cells_become_a_matrix_for_each_panel_with_tokens_at_its_sides(

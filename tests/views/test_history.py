@@ -96,6 +96,25 @@ def test_values_smaller_than_the_sentences_need_are_left_out(
     assert [snapshot.epoch for snapshot in opened.layer(ENCODER, 0)] == [0, 3]
 
 
+@pytest.mark.parametrize("value", ["q", "x4", "weights"])
+@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+def test_a_damaged_first_epoch_does_not_blame_the_others(
+    write_run: Write, history: Open, snapshots: list[Snapshot], axes: Axes, value: str, axis: int
+) -> None:
+    run = write_run()
+    name = ENCODER.tap(0, value)
+    values = snapshots[0].values | {name: snapshots[0].values[name].narrow(axis, 0, 1)}
+    Store(run.snapshots).save(Snapshot(0, 0, snapshots[0].sentences, values), axes)
+    opened = history(run)
+    assert [snapshot.epoch for snapshot in opened.layer(ENCODER, 0)] == [1, 3]
+    assert "expected the size of its sentences" in opened.left_out[0]
+
+
+def test_a_layer_can_be_gone_through_twice(write_run: Write, history: Open) -> None:
+    layer = history(write_run()).layer(ENCODER, 0)
+    assert [[snapshot.epoch for snapshot in layer] for _ in range(2)] == [[0, 1, 3]] * 2
+
+
 def test_a_replaced_epoch_is_read_anew_and_changes_the_version(
     write_run: Write, history: Open, observed: Callable[..., Snapshot], axes: Axes
 ) -> None:

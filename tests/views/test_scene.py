@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -115,6 +115,59 @@ def test_too_many_points_are_cut_and_counted(
     found = scene.cloud(snapshots, PLACE, ["q"])
     assert len(found["points"]) == 5
     assert found["points_left_out"] == every - 5
+
+
+def test_what_is_cut_is_the_last_words_and_no_kind(
+    snapshots: list[Snapshot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scene, "MOST_PLACES", 3 * 8)
+    found = scene.cloud(snapshots, PLACE, ["q", "k", "v", "x1"])
+    places = [(p["vector"], p["sentence"], p["position"]) for p in found["points"]]
+    assert places == [(v, 0, i) for v in ("q", "k", "v", "x1") for i in (0, 1)]
+    rows = np.array([[vector(s, PLACE, p) for p in found["points"]] for s in snapshots])
+    flat = rows.reshape(-1, rows.shape[-1])
+    explained = np.linalg.svd(flat - flat.mean(0), compute_uv=False) ** 2
+    np.testing.assert_allclose(found["explained"], (explained / explained.sum())[:3], atol=1e-4)
+
+
+def test_only_the_vectors_that_are_shown_are_held(
+    snapshots: list[Snapshot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[int] = []
+    values = scene.Place.values
+
+    def count(place: Place, snapshot: Snapshot, chosen: list[Point]) -> torch.Tensor:
+        taken.append(len(chosen))
+        return values(place, snapshot, chosen)
+
+    monkeypatch.setattr(scene, "MOST_NUMBERS", 3 * 4 * 11)
+    monkeypatch.setattr(scene.Place, "values", count)
+    scene.cloud(snapshots, PLACE, ["q", "x1"])
+    assert taken == [4, 4, 4]
+
+
+def test_an_epoch_that_comes_between_the_passes_waits(snapshots: list[Snapshot]) -> None:
+    class Growing:
+        passes = 0
+
+        def __iter__(self) -> Iterator[Snapshot]:
+            self.passes += 1
+            return iter(snapshots[: 1 + self.passes])
+
+    assert scene.cloud(Growing(), PLACE, ["q"]) == scene.cloud(snapshots[:2], PLACE, ["q"])
+
+
+def test_a_diverged_head_has_curves_of_nothing(snapshots: list[Snapshot]) -> None:
+    values = {
+        PLACE.site.tap(1, name): torch.full_like(snapshots[2].values[PLACE.site.tap(1, name)], nan)
+        for name in ("q", "k", "v", "scores", "weights")
+        for nan in [math.nan]
+    }
+    last = replace(snapshots[2], values=snapshots[2].values | values)
+    found = scene.curves([*snapshots[:2], last], PLACE)
+    assert found["low"][2] is found["high"][2] is found["entropy"][2] is None
+    assert found["norms"]["q"][2] is None
+    assert found["low"][1] < found["high"][1]
 
 
 def test_a_word_in_two_sentences_is_compared_by_cosine(snapshots: list[Snapshot]) -> None:

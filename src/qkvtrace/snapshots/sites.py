@@ -12,6 +12,7 @@ from qkvtrace.snapshots.probes import Sentence
 # The axis of attention that a vector's positions lie on: vectors of a head, then of a whole layer.
 VECTORS = {"q": "query", "k": "key", "v": "key", "x1": "query"}
 LAYER_VECTORS = {"x4": "query", "output": "query"}
+AXES = VECTORS | LAYER_VECTORS
 
 
 @dataclass(frozen=True)

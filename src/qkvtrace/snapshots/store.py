@@ -29,10 +29,18 @@ class Store:
         self.index = folder / "index.json"
 
     def epochs(self) -> list[int]:
-        """Which epochs are stored, ascending; none if nothing was recorded."""
+        """Which epochs are stored, ascending; none if nothing was recorded.
+
+        Raises UserError if the index is damaged, or not ours.
+        """
         if not self.index.exists():
             return []
-        epochs: list[int] = files.read_json(self.index)["epochs"]
+        index = files.read_json(self.index)
+        if not isinstance(index, dict) or index.get("format") != FORMAT or "epochs" not in index:
+            raise UserError(
+                f"expected snapshots of format {FORMAT}, found a damaged file: {self.index}"
+            )
+        epochs: list[int] = index["epochs"]
         return epochs
 
     def save(self, snapshot: Snapshot, axes: Mapping[str, tuple[str, ...]]) -> None:

@@ -32,9 +32,10 @@ class AttentionHeads:
     title: ClassVar = "Attention heads"
     question: ClassVar = "What does each head look at?"
     look: ClassVar = (
-        "A row is a word that attends, and its weights sum to 1. A dark column is a word that all "
-        "others look at; in self-attention the diagonal is a word's look at itself, and the lines "
-        "beside it are its neighbours. Of several heads, see whether they look at different things."
+        "A row is a word that attends, and its weights sum to 1. A strong column is a word that "
+        "all others look at; in self-attention the diagonal is a word's look at itself, and the "
+        "lines beside it are its neighbours. Of several heads, see whether they look at different "
+        "things."
     )
 
     sentence: str

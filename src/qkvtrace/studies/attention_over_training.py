@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from qkvtrace.snapshots.sites import SITES, Site
+from qkvtrace.snapshots.sites import Site
 from qkvtrace.studies.answer import Answer, Cell, Lines, Table
 from qkvtrace.studies.subject import Subject
 from qkvtrace.studies.tools import weights
+from qkvtrace.studies.tools.curves import sites
 from qkvtrace.studies.tools.weights import Head
 
 Rows = list[tuple[Cell, ...]]
@@ -21,8 +22,8 @@ class AttentionOverTraining:
     question: ClassVar = "How do the attention weights of one sentence come to be?"
     look: ClassVar = (
         "A row is a word that attends, or a step of the decoder: what it is given → what comes "
-        "next. Its weights sum to 1. See which rows find a word to look at, and when; which stay "
-        "spread out; and what the untrained model looks at, by chance."
+        "next. Its weights sum to 1. See which rows find a word to look at, and when, and which "
+        "stay spread out. How spread out they are at epoch 0, by chance, is where the curves begin."
     )
 
     sentence: str
@@ -33,14 +34,14 @@ class AttentionOverTraining:
 
     def answer(self, subject: Subject) -> Answer:
         """Record the weights of each epoch that is kept, one at a time."""
-        heads, sites = weights.heads(subject, self.layer, self.head), self._sites()
+        heads, chosen = weights.heads(subject, self.layer, self.head), sites(self.site)
         drawn = subject.chosen(self.epochs) if self.epochs else _tenths(subject)
         text = subject.sentences([self.sentence])[0]
-        places = [(site, head) for site in sites for head in heads]
+        places = [(site, head) for site in chosen for head in heads]
         cells: dict[tuple[Site, Head], Rows] = {place: [] for place in places}
         spreads: Rows = []
         for epoch in subject.epochs:
-            snapshot = subject.observe([text], epoch, weights.taps(sites, heads))
+            snapshot = subject.observe([text], epoch, weights.taps(chosen, heads))
             sentence = snapshot.sentences[0]
             for site, head in places:
                 found = weights.weights(snapshot, site, head)
@@ -52,16 +53,13 @@ class AttentionOverTraining:
                     ]
         rows = [row for place in places for row in cells[place]]
         return Answer(
-            list(_course(sites, heads, spreads)),
+            list(_course(chosen, heads, spreads)),
             [_attention(text, rows), _spreads(text, spreads)],
         )
 
-    def _sites(self) -> tuple[Site, ...]:
-        return SITES if self.site is None else (weights.site(self.site),)
-
 
 def _tenths(subject: Subject) -> list[int]:
-    """Of the epochs that are kept: the first, each tenth and the last."""
+    """Of the epochs that are kept: epoch 1, each tenth after it and the last."""
     return [
         epoch
         for epoch in subject.epochs
@@ -97,10 +95,10 @@ def _spreads(text: str, rows: Rows) -> Table:
     )
 
 
-def _course(sites: Sequence[Site], heads: Sequence[Head], spreads: Rows) -> Iterator[str]:
+def _course(chosen: Sequence[Site], heads: Sequence[Head], spreads: Rows) -> Iterator[str]:
     """What happened to the first of the heads at each site."""
     layer, head = heads[0]
-    for site in sites:
+    for site in chosen:
         course = [row for row in spreads if row[1:4] == (site.name, layer, head)]
         (first, *_, before), (last, *_, after) = course[0], course[-1]
         early = f"{before:.2f} at epoch {first} and " if first != last else ""

@@ -14,7 +14,7 @@ from qkvtrace.snapshots.interventions import changed
 from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.studies.answer import Answer, Cell, Cloud, Table
 from qkvtrace.studies.geometry import cosines, fit_pca
-from qkvtrace.studies.points import AXES
+from qkvtrace.studies.points import COMPONENTS
 from qkvtrace.studies.subject import Subject
 from qkvtrace.studies.tools import weights
 from qkvtrace.studies.tools.wording import percent
@@ -97,10 +97,10 @@ class DecoderVectors:
                     "vectors",
                     f"Last decoder vectors of {len(texts)} sentences, epoch {subject.last}, with "
                     f"learned attention and with {self.attention}",
-                    ("attention", "sentence", "step", "next word", "part", *AXES),
+                    ("attention", "sentence", "step", "next word", "part", *COMPONENTS),
                     rows,
                     Cloud(
-                        axes=AXES,
+                        axes=COMPONENTS,
                         explained=tuple(space.explained),
                         label="step",
                         colour="part",

@@ -8,7 +8,7 @@ from typing import ClassVar
 from qkvtrace.settings import at_least
 from qkvtrace.studies.answer import Answer, Cloud, Heatmap, Table
 from qkvtrace.studies.geometry import cosines, fit_pca
-from qkvtrace.studies.points import AXES
+from qkvtrace.studies.points import COMPONENTS
 from qkvtrace.studies.subject import Subject
 from qkvtrace.studies.tools.wording import then_and_now
 from qkvtrace.studies.tools.words import Neighbour, Words, by_side, closest, neighbours
@@ -104,12 +104,12 @@ def _cloud(side: str, words: Words, epoch: int) -> Table:
     return Table(
         f"{side}_words",
         f"{len(words.tokens)} {side} words, epoch {epoch}",
-        ("token", *AXES),
+        ("token", *COMPONENTS),
         [
             (token, *at)
             for token, at in zip(words.tokens, space.project(words.vectors).tolist(), strict=True)
         ],
-        Cloud(axes=AXES, explained=tuple(space.explained), label="token", colour="token"),
+        Cloud(axes=COMPONENTS, explained=tuple(space.explained), label="token", colour="token"),
     )
 
 

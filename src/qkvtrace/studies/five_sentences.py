@@ -8,11 +8,11 @@ import torch
 
 from qkvtrace.settings import at_least
 from qkvtrace.studies.answer import Answer, Cell, Cloud, Heatmap, Table
+from qkvtrace.studies.asked import some
 from qkvtrace.studies.geometry import fit_pca
-from qkvtrace.studies.points import AXES
+from qkvtrace.studies.points import COMPONENTS
 from qkvtrace.studies.subject import Subject
 from qkvtrace.studies.tools import weights
-from qkvtrace.studies.tools.asked import some
 from qkvtrace.studies.tools.translations import COLUMNS, translated
 from qkvtrace.studies.tools.whereabouts import PARTS, Found, Places, distance
 from qkvtrace.studies.tools.wording import listed
@@ -105,10 +105,10 @@ def _cloud(
     return Table(
         part.replace("-", "_"),
         f"{part.capitalize()} of the sentences, each kind of vector in its own space, {where}",
-        ("vector", "variance shown", "sentence", "place", "label", *AXES),
+        ("vector", "variance shown", "sentence", "place", "label", *COMPONENTS),
         rows,
         Cloud(
-            axes=AXES,
+            axes=COMPONENTS,
             label="label",
             colour="sentence",
             symbol="place",

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from qkvtrace.errors import UserError
+
 ROUNDING = 1e-20  # the share of squared lengths that float64 leaves where vectors are all alike
 
 
@@ -29,8 +31,9 @@ def fit_pca(vectors: Tensor, components: int = 3) -> PCA:
 
     By eigenvectors of the covariance in float64, or where N < D by singular vectors, which are the
     same. Signs are fixed: the largest entry of each axis is positive. Beyond the rank of the
-    vectors, axes explain nothing.
+    vectors, axes explain nothing. Raises UserError if they are not finite.
     """
+    check_finite(vectors, "vectors")
     x = vectors.double()
     mean = x.mean(0)
     values, axes = _principal(x - mean)
@@ -54,6 +57,12 @@ def _principal(centred: Tensor) -> tuple[Tensor, Tensor]:
         return lengths.square(), axes
     values, columns = torch.linalg.eigh(centred.T @ centred)  # ascending
     return values.flip(0).clamp(min=0), columns.flip(1).T
+
+
+def check_finite(values: Tensor, named: str) -> None:
+    """Raise UserError unless all numbers are finite."""
+    if not values.isfinite().all():
+        raise UserError(f"these {named} are not finite: the training has diverged")
 
 
 def cosines(one: Tensor, other: Tensor) -> Tensor:
@@ -86,18 +95,19 @@ def effective_rank(values: Tensor) -> Tensor:
     return entropy(shares).exp()
 
 
-def debiased_cka(one: Tensor, other: Tensor) -> float:
-    """How alike two sets of vectors of the same N >= 4 things are, (N, D) and (N, E): at most 1.
+def debiased_cka(some: Tensor, others: Tensor) -> Tensor:
+    """How alike each of `some` sets of vectors is to each of `others`: at most 1.
 
-    Linear CKA (Kornblith et al. 2019) with the unbiased estimate of HSIC (Song et al. 2012), which
-    is near 0 for unrelated vectors even where N is small; the biased one is not. Rotation, scale
-    and shift do not matter. NaN if either set has no structure to compare.
+    Sets are of the same N >= 4 things, and come by their `structure`: (A, N, N) and (B, N, N) ->
+    (A, B). Linear CKA (Kornblith et al. 2019) with the unbiased estimate of HSIC (Song et al.
+    2012), which is near 0 for unrelated vectors even where N is small; the biased one is not.
+    Rotation, scale and shift do not matter. NaN if either set has no structure to compare.
     """
-    return float((structure(one) * structure(other)).sum())
+    return some.flatten(1) @ others.flatten(1).T
 
 
 def structure(vectors: Tensor) -> Tensor:
-    """What debiased CKA compares: (N, D) -> (N, N), whose product with another's sums to the CKA.
+    """What debiased CKA compares: (N, D) -> (N, N).
 
     The inner products of different things, less what a thing has in common with all others
     ("U-centred", Szekely and Rizzo 2014), at length 1; NaN if nothing is left.

@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from qkvtrace.errors import UserError
 from qkvtrace.runs import files
 from qkvtrace.studies.answer import Answer, Cell, Table
 from qkvtrace.studies.study import Study
@@ -43,9 +44,13 @@ def keep(folder: Path, name: str, study: Study, answer: Answer) -> None:
 
 
 def kept(folder: Path, name: str) -> dict[str, Any] | None:
-    """The stored answer of a study, or None; raises UserError if its file is damaged."""
+    """A study's stored answer, or None; raises UserError if its file is damaged or not ours."""
     path = folder / name / "study.json"
-    content: dict[str, Any] | None = files.read_json(path) if path.exists() else None
+    if not path.exists():
+        return None
+    content = files.read_json(path)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise UserError(f"expected a study of format {FORMAT}, found something else: {path}")
     return content
 
 

@@ -5,21 +5,16 @@ from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
-from qkvtrace.snapshots.probes import Snapshot
-from qkvtrace.snapshots.sites import VECTORS, Site
+from qkvtrace.snapshots.sites import Site
 from qkvtrace.studies.answer import Answer, Cell, Table
-from qkvtrace.studies.geometry import entropy
 from qkvtrace.studies.subject import Subject
 from qkvtrace.studies.tools import weights
 from qkvtrace.studies.tools.curves import curves, sites
+from qkvtrace.studies.tools.measured import NORMS, measured
 from qkvtrace.studies.tools.weights import Head
 from qkvtrace.studies.tools.wording import then_and_now
 
 Row = tuple[Cell, ...]
-NORMS = ("q", "k", "v")
 RANGE = ("min", "max", "standard deviation")
 
 
@@ -58,10 +53,11 @@ class Measures:
             snapshot = subject.observe(texts, epoch, patterns)
             for site, head in product(chosen, heads):
                 place = (site.name, *head, epoch)
-                means, scores = _attention(snapshot, site, head)
-                found["entropy"].append((*place, *means))
+                here = measured(snapshot, site, *head)
+                scores = zip(RANGE, (here.low, here.high, here.deviation), strict=True)
+                found["entropy"].append((*place, here.entropy, here.uniform))
                 found["scores"] += [(*place, *each) for each in scores]
-                found["norms"] += [(*place, *each) for each in _norms(snapshot, site, head)]
+                found["norms"] += [(*place, *each) for each in here.norms.items()]
         over = f"{len(texts)} sentences"
         return Answer(
             list(_says(found, chosen, heads[0], epochs[0], epochs[-1])),
@@ -89,35 +85,6 @@ class Measures:
                 ),
             ],
         )
-
-
-def _real(snapshot: Snapshot, site: Site, axis: str, positions: int) -> Tensor:
-    """Where words stand along an axis, and not padding: (sentences, positions)."""
-    lengths = torch.tensor([len(site.tokens(s, axis)) for s in snapshot.sentences])
-    return torch.arange(positions) < lengths[:, None]
-
-
-def _norms(snapshot: Snapshot, site: Site, head: Head) -> Iterator[tuple[str, float]]:
-    for vector in NORMS:
-        found = site.vectors(snapshot.values, *head, vector)  # (sentences, positions, K)
-        real = _real(snapshot, site, VECTORS[vector], found.shape[1])
-        yield vector, float(found.norm(dim=-1)[real].mean())
-
-
-def _attention(
-    snapshot: Snapshot, site: Site, head: Head
-) -> tuple[tuple[float, float], Iterator[tuple[str, float]]]:
-    """The mean entropy of weights and of equal ones, and the range of scores, as RANGE names it."""
-    layer, number = head
-    found = snapshot.values[site.tap(layer, "weights")][:, number]  # (sentences, T, S)
-    scores = snapshot.values[site.tap(layer, "scores")][:, number]
-    real = _real(snapshot, site, "query", found.shape[1])
-    allowed = (scores > -torch.inf)[real]  # (words, S)
-    inside = scores[real][allowed]
-    spread = float(inside.std(correction=0))
-    measured = (float(inside.min()), float(inside.max()), spread)
-    equal = float(allowed.sum(-1).log().mean())
-    return (float(entropy(found[real]).mean()), equal), zip(RANGE, measured, strict=True)
 
 
 def _says(

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from qkvtrace.snapshots.probes import Sentence, Snapshot
-from qkvtrace.snapshots.sites import LAYER_VECTORS, VECTORS, Site
+from qkvtrace.snapshots.sites import AXES, Site
 from qkvtrace.studies.geometry import PCA, fit_pca
 
-AXES = ("PC1", "PC2", "PC3")  # the columns of a point's coordinates
+COMPONENTS = ("PC1", "PC2", "PC3")  # the columns of a point's coordinates
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,11 @@ def points(
     words: Collection[str] | None = None,
 ) -> list[Point]:
     """Where `words` stand (None: all tokens), for each of `vectors`, at a site."""
-    axes = VECTORS | LAYER_VECTORS
     return [
         Point(vector, index, position, token)
         for vector in vectors
         for index, sentence in enumerate(sentences)
-        for position, token in enumerate(site.tokens(sentence, axes[vector]))
+        for position, token in enumerate(site.tokens(sentence, AXES[vector]))
         if words is None or token in words
     ]
 
@@ -44,11 +43,10 @@ def standing(
     sentences: Sequence[Sentence], site: Site, vectors: Sequence[str], words: Mapping[str, str]
 ) -> list[Point]:
     """Where a word stands first in each sentence; words: the one at each axis, query and key."""
-    axes = VECTORS | LAYER_VECTORS
     first = {
         (point.vector, point.sentence): point
         for vector in vectors
-        for point in reversed(points(sentences, site, [vector], [words[axes[vector]]]))
+        for point in reversed(points(sentences, site, [vector], [words[AXES[vector]]]))
     }
     return sorted(first.values(), key=lambda point: (vectors.index(point.vector), point.sentence))
 
@@ -62,11 +60,15 @@ def values(
     snapshot: Snapshot, site: Site, layer: int, head: int, chosen: Sequence[Point]
 ) -> Tensor:
     """The vectors of points of one width, (points, width)."""
-    kinds = {
-        vector: site.vectors(snapshot.values, layer, head, vector)
-        for vector in dict.fromkeys(point.vector for point in chosen)
-    }
-    return torch.stack([kinds[point.vector][point.sentence, point.position] for point in chosen])
+    kinds: dict[str, list[int]] = {}
+    for number, point in enumerate(chosen):
+        kinds.setdefault(point.vector, []).append(number)
+    found = []
+    for vector, numbers in kinds.items():
+        rows = torch.tensor([(chosen[n].sentence, chosen[n].position) for n in numbers])
+        found.append(site.vectors(snapshot.values, layer, head, vector)[rows[:, 0], rows[:, 1]])
+    order = torch.tensor([number for numbers in kinds.values() for number in numbers])
+    return torch.cat(found).float()[order.argsort()]
 
 
 def trails(epochs: Tensor) -> tuple[PCA, Tensor]:

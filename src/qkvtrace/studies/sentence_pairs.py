@@ -7,9 +7,9 @@ from typing import ClassVar
 from qkvtrace.errors import UserError
 from qkvtrace.snapshots.sites import site_named
 from qkvtrace.studies.answer import Answer, Cell, Heatmap, Table
+from qkvtrace.studies.asked import some
 from qkvtrace.studies.subject import Subject
 from qkvtrace.studies.tools import weights
-from qkvtrace.studies.tools.asked import some
 from qkvtrace.studies.tools.word_by_word import MEANS, SHOWN, Compared, Means, compared
 
 Pair = tuple[str, ...]  # two sentences

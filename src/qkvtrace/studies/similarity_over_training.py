@@ -8,11 +8,11 @@ import torch
 
 from qkvtrace.settings import at_least
 from qkvtrace.studies.answer import Answer, Cell, Heatmap, Lines, Table
+from qkvtrace.studies.asked import some
 from qkvtrace.studies.points import points
 from qkvtrace.studies.subject import Subject
 from qkvtrace.studies.tools import weights
 from qkvtrace.studies.tools.arrangement import Compared, different
-from qkvtrace.studies.tools.asked import some
 from qkvtrace.studies.tools.curves import sites
 from qkvtrace.studies.tools.following import HeadVector, follow
 from qkvtrace.studies.tools.wording import listed

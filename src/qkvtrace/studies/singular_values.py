@@ -14,7 +14,7 @@ from qkvtrace.model.attention import Attention
 from qkvtrace.model.transformer import Transformer
 from qkvtrace.snapshots.sites import Site
 from qkvtrace.studies.answer import Answer, Cell, Table
-from qkvtrace.studies.geometry import effective_rank
+from qkvtrace.studies.geometry import check_finite, effective_rank
 from qkvtrace.studies.subject import Subject
 from qkvtrace.studies.tools import weights
 from qkvtrace.studies.tools.curves import curves, sites
@@ -31,10 +31,10 @@ class SingularValues:
     title: ClassVar = "Singular values of W_QᵀW_K"
     question: ClassVar = "How many directions does a head compare words along?"
     look: ClassVar = (
-        "A score is x · M y for the vectors x and y of two words, with M = W_QᵀW_K, over √K. Each "
-        "singular value of M is how much one pair of directions counts. A falling effective rank "
-        "says that few directions come to decide; a larger value, that the same x and y score "
-        "higher."
+        "A score is x · M y for the vectors x and y of two words, with M = W_QᵀW_K, divided by "
+        "√K where the model scales its scores. Each singular value of M is how much one pair of "
+        "directions counts. A falling effective rank says that few directions come to decide; a "
+        "larger value, that the same x and y score higher."
     )
 
     site: str | None
@@ -62,12 +62,13 @@ class SingularValues:
                             for number, value in enumerate(values.tolist(), start=1)
                         ]
         columns = ("site", "layer", "head", "epoch")
+        matrix = "W_QᵀW_K / √K" if subject.trained.settings.model.scaled_scores else "W_QᵀW_K"
         return Answer(
             list(_says(course, chosen, heads[0], len(values))),
             [
                 Table(
                     "largest",
-                    "Largest singular value of W_QᵀW_K / √K",
+                    f"Largest singular value of {matrix}",
                     (*columns, "largest"),
                     [row[:-1] for row in course],
                     curves("largest", "largest singular value", heads),
@@ -82,7 +83,7 @@ class SingularValues:
                 ),
                 Table(
                     "spectrum",
-                    "All singular values of W_QᵀW_K / √K at some epochs",
+                    f"All singular values of {matrix} at some epochs",
                     (*columns, "number", "singular value"),
                     spectra,
                     replace(
@@ -100,7 +101,8 @@ def singular_values(model: Transformer, site: Site, head: Head) -> Tensor:
 
     W_Q and W_K are the head's rows of its site's projections, (K, D) each, and their product is
     (D, D), of rank K at most: the score of x and y is x · M y, plus what the biases add, which is
-    left out. Where scores are not scaled, M is not divided by √K.
+    left out. Where scores are not scaled, M is not divided by √K. Raises UserError if a parameter
+    is not finite.
     """
     layer, number = head
     attention = cast(Attention, model.get_submodule(site.module.format(layer=layer)))
@@ -110,6 +112,7 @@ def singular_values(model: Transformer, site: Site, head: Head) -> Tensor:
     )  # (D, K) each
     # M = query @ key.T has the singular values of the small product of their triangular factors.
     small = torch.linalg.qr(query).R @ torch.linalg.qr(key).R.mT
+    check_finite(small, "parameters")
     return torch.linalg.svdvals(small).cpu() * attention.scale
 
 

@@ -1,6 +1,6 @@
 """The run that is studied: its model at each epoch that was kept, and what that does."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -16,17 +16,22 @@ from qkvtrace.settings import InterventionSettings
 from qkvtrace.snapshots.interventions import changed
 from qkvtrace.snapshots.probes import Probe, Snapshot, observe, probes
 from qkvtrace.snapshots.store import Store
-from qkvtrace.studies.tools.asked import some
+from qkvtrace.studies.asked import some
 from qkvtrace.translation.translator import Translation, Translator
 
 AS_LEARNED = InterventionSettings()
+SENTENCES = {"sentence", "sentences", "pairs", "encoder_pairs", "phrases"}  # settings of studies
 
 
 class Subject:
     """Answers what studies ask of a run. Sentences are text, as in the studies' settings."""
 
-    def __init__(self, run: Run, device: torch.device) -> None:
-        """Raises UserError if the run has no checkpoint yet, or a file of it is damaged."""
+    def __init__(self, run: Run, device: torch.device, given: Collection[str] = ()) -> None:
+        """given: the settings that a person chose; what these name is not replaced by other words.
+
+        Raises UserError if the run has no checkpoint yet, or a file of it is damaged.
+        """
+        self.given = given
         self.run = run
         self.store = Store(run.snapshots)
         self.trained = load_trained(run, "latest", device)
@@ -82,18 +87,25 @@ class Subject:
         """`wanted`, each once, without those that have a word the run never learned.
 
         If that leaves none (the run has another corpus), the run's own probes, all of which None
-        stands for. Raises UserError if nothing is wanted.
+        stands for. Raises UserError if nothing is wanted, or more words than the model has
+        positions for.
         """
         if wanted is None:
             return self.own_sentences
         asked = some("sentences", wanted)
         known = [text for text in asked if not self._unknown(text)]
         if not known:
-            self._note(f"the run does not know the words of “{asked[0]}”: its probes are looked at")
+            unknown = ", ".join(self.trained.source.unknown(self.tokens(asked[0]))) or "no word"
+            if SENTENCES & set(self.given):
+                raise UserError(f"expected words that the run knows, found {unknown}: {asked[0]}")
+            self._note(
+                f"the run does not know {unknown} (“{asked[0]}”): sentences of its own instead"
+            )
             return self.own_sentences[: len(asked)]
         if len(known) < len(asked):
             left_out = ", ".join(text for text in asked if text not in known)
             self._note(f"left out for words that the run does not know: {left_out}")
+        self._check_lengths(known)
         return known
 
     @cached_property
@@ -104,12 +116,17 @@ class Subject:
     def words(self, wanted: Sequence[str], sentences: Sequence[Sequence[str]]) -> list[str]:
         """Those of `wanted` that stand in the token lists.
 
-        If none does: the longest word that stands in all of them, or else in the first.
+        If none does: the longest word that stands in all of them, or else in the first. Raises
+        UserError if nothing is wanted.
         """
+        wanted = some("words", filter(None, wanted))
         standing = {token for tokens in sentences for token in tokens}
         found = [word for word in wanted if word in standing]
         if found or not sentences:
             return found
+        if "words" in self.given:
+            there = ", ".join(sorted(standing))
+            raise UserError(f"study.words: expected some of {there}, found {', '.join(wanted)}")
         bare = ([t for t in tokens if not t.startswith("<")] for tokens in sentences)
         first = next(filter(None, bare), sentences[0])  # a translation may have no word at all
         shared = [t for t in first if all(t in tokens for tokens in sentences)] or first
@@ -156,6 +173,16 @@ class Subject:
     def _unknown(self, text: str) -> bool:
         tokens = self.tokens(text)
         return not tokens or bool(self.trained.source.unknown(tokens))
+
+    def _check_lengths(self, sentences: Sequence[str]) -> None:
+        limit = self.trained.model.max_positions
+        for text in sentences:
+            count = len(self.tokens(text))
+            if limit is not None and count + 2 > limit:
+                raise UserError(
+                    f"expected at most {limit - 2} tokens, which the model's {limit} positions "
+                    f"hold, found {count}: “{text}”"
+                )
 
     def _probe(self, text: str) -> Probe:
         if text not in self._probes:

@@ -61,7 +61,7 @@ def _shapes(subject: Subject, walk: Walked) -> str:
     model = subject.trained.settings.model
     (queries, keys), k = walk.steps["Q Kᵀ"].value.shape, walk.steps["Q"].value.shape[1]
     return (
-        f"{queries} words attend to {keys}, with d = {model.width} and {model.heads} "
+        f"{queries} positions attend to {keys}, with d = {model.width} and {model.heads} "
         f"head{'s' if model.heads > 1 else ''} of {k}: Q is {queries} × {k}, K and V are "
         f"{keys} × {k}, and Q Kᵀ and the weights {queries} × {keys}, whatever d is."
     )

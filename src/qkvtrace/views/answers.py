@@ -10,7 +10,8 @@ from rich.text import Text
 from qkvtrace.studies.answer import Answer, Cell, Heatmap, Table
 from qkvtrace.studies.study import Study
 
-MOST_ROWS = 40  # of a table without end; its file has them all
+MOST_ROWS = 40  # of a table; its file has them all
+MOST_DRAWN = 8  # of one whose rows are for drawing
 MOST_PANELS = 12
 
 
@@ -20,11 +21,11 @@ def print_answer(study: Study, answer: Answer, folder: str) -> None:
     console.print()
     console.print(Text(study.title, style="bold"))
     console.print(Text(study.question))
+    for line in (*(f"note: {note}" for note in answer.notes), *answer.says):
+        console.print(Text(line))
     for table in answer.tables:
         for part in _parts(table):
             console.print(part)
-    for line in (*answer.says, *(f"note: {note}" for note in answer.notes)):
-        console.print(Text(line))
     console.print(Text(f"all of it: {folder}", style="dim"))
 
 
@@ -33,8 +34,9 @@ def _parts(table: Table) -> Iterator[Grid | Text]:
     if isinstance(table.picture, Heatmap):
         yield from _matrices(table, table.picture)
         return
-    yield from _titled(table.title, table.columns, table.rows[:MOST_ROWS])
-    left = len(table.rows) - MOST_ROWS
+    most = MOST_ROWS if table.picture is None else MOST_DRAWN
+    yield from _titled(table.title, table.columns, table.rows[:most])
+    left = len(table.rows) - most
     if left > 0:
         yield Text(f"and {left} rows more in {table.name}.csv")
 

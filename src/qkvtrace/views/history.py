@@ -11,7 +11,7 @@ from qkvtrace.snapshots.sites import LAYER_VECTORS, VECTORS, Site
 from qkvtrace.snapshots.store import Store
 
 MOST_BYTES = 256 * 2**20
-AXES = ("query", "key")
+SIDES = ("query", "key")
 MATRICES = ("scores", "weights")
 VALUES = (*VECTORS, *LAYER_VECTORS, *MATRICES)  # what is shown of a layer
 
@@ -79,26 +79,12 @@ class History:
         stamps = [self._stamp(self.store.path(epoch)) for epoch in self.epochs()]
         return f"{hash(tuple(stamps)) & 0xFFFFFFFFFFFF:x}"
 
-    def layer(self, site: Site, layer: int) -> Iterator[Snapshot]:
-        """Each epoch's values of one layer at a site, ascending; fills `left_out`.
+    def layer(self, site: Site, layer: int) -> "Layer":
+        """Each epoch's values of one layer at a site, ascending; each pass fills `left_out`.
 
-        Raises UserError if not one epoch can be read.
+        A pass raises UserError if not one epoch can be read.
         """
-        taps = [site.tap(layer, value) for value in VALUES]
-        self.left_out = {}
-        first: Snapshot | None = None
-        for epoch in self.epochs():
-            try:
-                snapshot = self._load(epoch, taps)
-                first = first or snapshot
-                _check(snapshot, first, site, layer)
-            except (UserError, OSError) as error:
-                self.left_out[epoch] = str(error)
-                continue
-            yield snapshot
-        if len(self.left_out) == len(self.epochs()):
-            reason = next(iter(self.left_out.values()))
-            raise UserError(f"no snapshot of this run can be read: {reason}")
+        return Layer(self, site, layer)
 
     def last(self) -> Snapshot:
         """The last epoch that can be read, with every value."""
@@ -111,7 +97,8 @@ class History:
                 reason = reason or str(error)
         raise UserError(f"no snapshot of this run can be read: {reason}")
 
-    def _load(self, epoch: int, taps: list[str]) -> Snapshot:
+    def load(self, epoch: int, taps: list[str]) -> Snapshot:
+        """One epoch's snapshot with some of its values; raises UserError or OSError."""
         path = self.store.path(epoch)
         key = (path, self._stamp(path), taps[0])
         snapshot = self.cache.get(key)
@@ -133,20 +120,66 @@ class History:
             raise UserError(f"expected a file in {self.root}, found a link to elsewhere: {path}")
 
 
-def _check(snapshot: Snapshot, first: Snapshot, site: Site, layer: int) -> None:
-    """Raise UserError unless a snapshot has its sentences' size, and is of the first one's kind."""
+class Layer:
+    """The snapshots of one layer, which can be gone through more than once."""
+
+    def __init__(self, history: History, site: Site, layer: int) -> None:
+        self.history = history
+        self.site = site
+        self.layer = layer
+
+    def __iter__(self) -> Iterator[Snapshot]:
+        history = self.history
+        taps = {value: self.site.tap(self.layer, value) for value in VALUES}
+        left_out = history.left_out = {}
+        first: Snapshot | None = None
+        for epoch in history.epochs():
+            try:
+                snapshot = history.load(epoch, list(taps.values()))
+                _check(snapshot, self.site, taps)
+                first = first or snapshot
+                _compare(snapshot, first, taps)
+            except (UserError, OSError) as error:
+                left_out[epoch] = str(error)
+                continue
+            yield snapshot
+        if first is None:
+            reason = next(iter(left_out.values()))
+            raise UserError(f"no snapshot of this run can be read: {reason}")
+
+
+def _check(snapshot: Snapshot, site: Site, taps: dict[str, str]) -> None:
+    """Raise UserError unless a snapshot has the size of its sentences and one number of heads."""
     sentences = snapshot.sentences
-    same = [s.source for s in sentences] == [s.source for s in first.sentences] != []
-    for value in VALUES if same else ():
-        shape = snapshot.values[site.tap(layer, value)].shape
-        expected = first.values[site.tap(layer, value)].shape
-        queries, keys = (max(len(site.tokens(s, axis)) for s in sentences) for axis in AXES)
-        rows = keys if value in ("k", "v") else queries
-        same &= len(shape) == (3 if value in LAYER_VECTORS else 4) == len(expected)
-        same = same and shape[0] == len(sentences) and shape[1:-2] == expected[1:-2]
-        same = same and shape[-2] >= rows
-        same = same and (shape[-1] >= keys if value in MATRICES else shape[-1] == expected[-1])
-    if not same:
+    shapes = {value: snapshot.values[tap].shape for value, tap in taps.items()}
+    sound = bool(sentences) and all(
+        len(shape) == (3 if value in LAYER_VECTORS else 4) and shape[0] == len(sentences)
+        for value, shape in shapes.items()
+    )
+    if sound:
+        queries, keys = (max(len(site.tokens(s, axis)) for s in sentences) for axis in SIDES)
+        heads, width = shapes["q"][1::2]
+        for value, (_, *between, rows, columns) in shapes.items():
+            sound &= between == ([] if value in LAYER_VECTORS else [heads])
+            sound &= rows >= (keys if value in ("k", "v") else queries)
+            if value in MATRICES:
+                sound &= columns >= keys
+            else:
+                sound &= columns == (heads * width if value in LAYER_VECTORS else width)
+    if not sound:
+        raise UserError(
+            f"expected the size of its sentences, found another: "
+            f"the snapshot of epoch {snapshot.epoch}"
+        )
+
+
+def _compare(snapshot: Snapshot, first: Snapshot, taps: dict[str, str]) -> None:
+    """Raise UserError unless a sound snapshot is of the kind of the first sound one."""
+    (sources, size), expected = (
+        ([sentence.source for sentence in each.sentences], each.values[taps["q"]].shape[1::2])
+        for each in (snapshot, first)
+    )
+    if (sources, size) != expected:
         raise UserError(
             f"expected the sentences and sizes of epoch {first.epoch}, "
             f"found others: the snapshot of epoch {snapshot.epoch}"

@@ -34,15 +34,17 @@ POLICY = (  # whatever the data holds, nothing is fetched and nothing is sent
 
 
 def write_page(run: Run) -> list[str]:
-    """Write the run's page.html; returns the names of studies that it lacks.
+    """Write the run's page.html; returns what it lacks, a sentence each.
 
     Raises UserError if no study was made of the run yet, or one is damaged.
     """
     data = answers(run)
     there = [study["name"] for study in data["studies"]]
-    content = html(f"{run.folder.name} · qkvtrace", data | {"explore": explore(run)})
-    files.write_text(run.page, content)
-    return [name for name in STUDIES if name not in there]
+    explored = explore(run)
+    files.write_text(run.page, html(f"{run.folder.name} · qkvtrace", data | {"explore": explored}))
+    missing = [name for name in STUDIES if name not in there]
+    lacking = [f"without these studies (make study): {', '.join(missing)}"] if missing else []
+    return lacking + ([explored["about"]["note"]] if explored and explored["about"]["note"] else [])
 
 
 def answers(run: Run) -> dict[str, Any]:
@@ -60,15 +62,23 @@ def answers(run: Run) -> dict[str, Any]:
     return {"facts": facts(run), "vocabulary": vocabulary(run), "studies": there}
 
 
+def sources(run: Run) -> list[Path]:
+    """The files that `answers` reads."""
+    vocabularies = [run.vocabulary(side) for side in ("source", "target")]
+    studies = [run.studies / name / "study.json" for name in STUDIES]
+    return [run.manifest, run.metrics, run.settings_file, *vocabularies, *studies]
+
+
 def facts(run: Run) -> str:
     """What the run is, in one line."""
     manifest = files.read_json(run.manifest)
     settings = run.settings()
     last = read_metrics(run.metrics)[-1]
     model = settings.model
+    heads = "1 head" if model.heads == 1 else f"{model.heads} heads"
     return (
         f"{run.folder.name}: {settings.data.name}, {model.layers} + {model.layers} layers, "
-        f"{model.heads} heads, width {model.width}, {manifest['parameters']:,} parameters, "
+        f"{heads}, width {model.width}, {manifest['parameters']:,} parameters, "
         f"seed {settings.training.seed}, epoch {last.epoch}, exact match {last.exact_match:.3f}"
     )
 

@@ -26,16 +26,8 @@ if TYPE_CHECKING:
     from qkvtrace.views.scene import Place
 
 WEB = Path(__file__).parent / "web"
-FILES = {
-    "text/css": ("explorer.css", "page.css"),
-    "text/javascript": (
-        *("colours.js", "drawing.js", "labels.js", "key.js", "matrix.js"),
-        *("grid.js", "curves.js", "cloud.js"),
-        *("state.js", "choices.js", "sources.js", "story.js", "side.js", "explorer.js"),
-        *("tables.js", "pictures.js", "studies.js", "answers.js"),
-        *("view.js", "index.js"),
-    ),
-}
+KINDS = {".css": "text/css", ".js": "text/javascript"}
+FILES = {path.name: KINDS[path.suffix] for path in WEB.iterdir() if path.suffix in KINDS}
 POLICY = (  # of the view outside TensorBoard's frame: it speaks to this server alone
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -70,7 +62,7 @@ class QKVPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # TensorBoard has 
         """The routes: the view, its files, and what it asks for."""
         apps = {f"/{name}": _page(name) for name in ("view", "studies")}
         apps["/plotly.min.js"] = _plotly
-        apps |= {f"/{name}": _file(name, kind) for kind, names in FILES.items() for name in names}
+        apps |= {f"/{name}": _file(name, kind) for name, kind in FILES.items()}
         asks = (
             *(self.runs, self.state, self.run, self.cloud, self.attention, self.alike),
             *(self.curves, self.neighbours, self.answers),
@@ -141,7 +133,11 @@ class QKVPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # TensorBoard has 
         """The studies that were made of a run."""
         from qkvtrace.views import page
 
-        return page.answers(Run.open(self.logdir.run(asked.get("run", ""))))
+        run = Run.open(self.logdir.run(asked.get("run", "")))
+        for path in page.sources(run):
+            if not path.resolve().is_relative_to(self.logdir.root):
+                raise UserError(f"expected a file of the run, found a link to elsewhere: {path}")
+        return page.answers(run)
 
     def neighbours(self, asked: Asked) -> Data:
         """The vectors nearest to one point's at one epoch."""

@@ -1,7 +1,7 @@
 """What the tab shows for one selection, as plain data that JSON can hold.
 
-Most functions take the snapshots of all epochs in one pass, so that they need not be in memory
-together, and answer for all of them: moving through the epochs asks for nothing more.
+Most functions take the snapshots of all epochs one after another, so that they need not be in
+memory together, and answer for all of them: moving through the epochs asks for nothing more.
 
 Shapes: E epochs, N points, B sentences, T queries, S keys, D a vector's width.
 """
@@ -16,12 +16,13 @@ from torch import Tensor
 
 from qkvtrace.errors import UserError
 from qkvtrace.snapshots.probes import Snapshot
-from qkvtrace.snapshots.sites import LAYER_VECTORS, SITES, VECTORS, Site
-from qkvtrace.studies.geometry import cosines, entropy, fit_pca
-from qkvtrace.studies.points import Point, points
+from qkvtrace.snapshots.sites import AXES as AXES
+from qkvtrace.snapshots.sites import LAYER_VECTORS, SITES, Site
+from qkvtrace.studies.geometry import cosines, fit_pca
+from qkvtrace.studies.points import Point, points, values
+from qkvtrace.studies.tools.measured import NORMS, measured
 
 Data = dict[str, Any]
-AXES = VECTORS | LAYER_VECTORS
 MOST_PLACES = 80_000  # points times epochs in one scene: 2 MB of text
 MOST_NUMBERS = 2**25  # of their vectors, held while the space is fitted
 
@@ -37,6 +38,10 @@ class Place:
     def vectors(self, snapshot: Snapshot, vector: str) -> Tensor:
         """One kind of vector, (B, positions, D)."""
         return self.site.vectors(snapshot.values, self.layer, self.head, vector)
+
+    def values(self, snapshot: Snapshot, chosen: Sequence[Point]) -> Tensor:
+        """The vectors of points of one width, (N, D)."""
+        return values(snapshot, self.site, self.layer, self.head, chosen)
 
     def matrix(self, snapshot: Snapshot, value: str) -> Tensor:
         """Scores or weights, (B, T, S)."""
@@ -90,58 +95,59 @@ def cloud(
 ) -> Data:
     """Points and their way through the epochs, in the space of their first principal components.
 
-    The space is fitted once, to all of them at all epochs. `at` is (E, N, 3); None where the token
-    does not stand there at that epoch, as in a translation of the model's own. sentences, words:
-    None means all. Raises UserError if there is no such point.
+    The space is fitted once, to all of them at all epochs. Goes through the snapshots twice: first
+    for the points, then for the vectors of those that are shown. `at` is (E, N, 3); None where the
+    token does not stand there at that epoch, as in a translation of the model's own. sentences,
+    words: None means all. Raises UserError if there is no such point.
     """
-    kept: list[tuple[int, list[Point], Tensor]] = []
     order: dict[Point, None] = {}
-    for snapshot in snapshots:
-        chosen = [
+    epochs: dict[int, int] = {}  # epoch -> row of `whole`
+    width = 1
+
+    def chosen(snapshot: Snapshot) -> list[Point]:
+        return [
             point
             for point in points(snapshot.sentences, place.site, vectors, words)
             if sentences is None or point.sentence in sentences
         ]
-        order |= dict.fromkeys(chosen)
-        kept.append((snapshot.epoch, chosen, values(snapshot, place, chosen)))
+
+    for snapshot in snapshots:
+        found = chosen(snapshot)
+        order |= dict.fromkeys(found)
+        epochs[snapshot.epoch] = len(epochs)
+        if found:
+            width = place.vectors(snapshot, found[0].vector).shape[-1]
     if not order:
         raise UserError("no word is chosen that stands in these sentences: choose another")
-    every = sorted(order, key=lambda p: (vectors.index(p.vector), p.sentence, p.position))
-    width = max(found.shape[1] for *_, found in kept)
-    shown = every[: max(1, min(MOST_PLACES, MOST_NUMBERS // width) // len(kept))]
+    most = max(1, min(MOST_PLACES, MOST_NUMBERS // width) // len(epochs))
+    # What is cut is the last words, of which no kind of vector is left, not the last kind.
+    shown = sorted(order, key=lambda p: (p.sentence, p.position, vectors.index(p.vector)))[:most]
+    shown.sort(key=lambda p: (vectors.index(p.vector), p.sentence, p.position))
     column = {point: number for number, point in enumerate(shown)}
-    whole = torch.full((len(kept), len(shown), width), torch.nan)
-    for row, (_, chosen, found) in zip(whole, kept, strict=True):
-        here = [i for i, point in enumerate(chosen) if point in column]
-        row[[column[chosen[i]] for i in here]] = found[here]
+    whole = torch.full((len(epochs), len(shown), width), torch.nan)
+    for snapshot in snapshots:
+        here = [point for point in chosen(snapshot) if point in column]
+        if here and snapshot.epoch in epochs:  # training may have added one meanwhile
+            row = whole[epochs[snapshot.epoch]]
+            row[[column[p] for p in here]] = place.values(snapshot, here)
     there = whole.isfinite().all(-1)  # (E, N)
     if not there.any():
         raise UserError("these vectors are not finite at any epoch: the training has diverged")
     space = fit_pca(whole[there])
     at = _plain(space.project(whole))
     return {
-        "epochs": [epoch for epoch, *_ in kept],
+        "epochs": list(epochs),
         "points": [asdict(point) for point in shown],
         "at": [[None if None in place else place for place in epoch] for epoch in at],
         "explained": _plain(torch.tensor(space.explained)),
         "width": width,
-        "points_left_out": len(every) - len(shown),
+        "points_left_out": len(order) - len(shown),
         "same": [
             {"token": word, "cosines": same}
             for word in (words if words and pair else [])
             if (same := _same_word(shown, whole, word, *(pair or (0, 0))))
         ],
     }
-
-
-def values(snapshot: Snapshot, place: Place, chosen: Sequence[Point]) -> Tensor:
-    """The vectors of points of one width that are in the order of their kinds: (N, D)."""
-    found = [torch.empty(0, 0)]
-    for vector in dict.fromkeys(point.vector for point in chosen):
-        rows = [(p.sentence, p.position) for p in chosen if p.vector == vector]
-        sentence, position = torch.tensor(rows).T
-        found.append(place.vectors(snapshot, vector)[sentence, position].float())
-    return torch.cat(found[1:] or found)
 
 
 def _same_word(shown: Sequence[Point], whole: Tensor, word: str, a: int, b: int) -> Data:
@@ -200,25 +206,14 @@ def curves(snapshots: Iterable[Snapshot], place: Place) -> Data:
     range of the scores that are not masked.
     """
     found: Data = {name: [] for name in ("epochs", "entropy", "uniform", "low", "high")}
-    found["norms"] = {vector: [] for vector in ("q", "k", "v")}
+    found["norms"] = {vector: [] for vector in NORMS}
     for snapshot in snapshots:
-        queries, keys = (
-            torch.tensor([len(place.site.tokens(s, axis)) for s in snapshot.sentences])
-            for axis in ("query", "key")
-        )
-        weights, scores = place.matrix(snapshot, "weights"), place.matrix(snapshot, "scores")
-        attending = torch.arange(weights.shape[1]) < queries[:, None]  # (B, T)
-        attended = torch.arange(weights.shape[2]) < keys[:, None]  # (B, S)
-        seen = attending[..., None] & attended[:, None] & (scores > -torch.inf)
+        here = measured(snapshot, place.site, place.layer, place.head)
         found["epochs"].append(snapshot.epoch)
-        found["entropy"].append(_plain(entropy(weights)[attending].mean()))
-        found["uniform"].append(_plain(seen.sum(-1)[attending].log().mean()))
-        found["low"].append(_plain(scores[seen].min()))
-        found["high"].append(_plain(scores[seen].max()))
-        for vector, norms in found["norms"].items():
-            there = attending if AXES[vector] == "query" else attended
-            length = place.vectors(snapshot, vector).double().norm(dim=-1)
-            norms.append(_plain(length[:, : there.shape[1]][there].mean()))
+        for name in ("entropy", "uniform", "low", "high"):
+            found[name].append(_number(getattr(here, name)))
+        for vector, length in here.norms.items():
+            found["norms"][vector].append(_number(length))
     return found
 
 
@@ -238,7 +233,7 @@ def neighbours(
     ]
     if not others:
         return []
-    found = cosines(values(snapshot, place, [point]), values(snapshot, place, others))[0]
+    found = cosines(place.values(snapshot, [point]), place.values(snapshot, others))[0]
     nearest = found.sort(descending=True, stable=True).indices[:count].tolist()
     return [{**asdict(others[i]), "cosine": _plain(found[i])} for i in nearest]
 
@@ -253,6 +248,10 @@ def _plain(values: Tensor, decimals: int | None = None) -> Any:
     scale = 10.0 ** max(min(decimals, 300), -300)
     plain = ((values * scale).round() / scale).tolist()
     return plain if finite.all() else _without_nan(plain)
+
+
+def _number(value: float) -> Any:
+    return _plain(torch.tensor(value, dtype=torch.float64))
 
 
 def _without_nan(values: Any) -> Any:

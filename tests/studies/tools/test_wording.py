@@ -3,7 +3,7 @@
 import pytest
 
 from qkvtrace.errors import UserError
-from qkvtrace.studies.tools.asked import some
+from qkvtrace.studies.asked import some
 from qkvtrace.studies.tools.wording import listed, percent, then_and_now
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from qkvtrace.snapshots.sites import Site
-from qkvtrace.studies.geometry import structure
+from qkvtrace.studies.geometry import debiased_cka, structure
 
 
 def different(vectors: Tensor) -> Tensor:
@@ -38,8 +38,8 @@ class Compared:
     def of(cls, site: Site, vector: str, found: Tensor, shuffles: int) -> "Compared":
         """found (E, N, K)."""
         arranged = torch.stack([structure(vectors) for vectors in found])  # (E, N, N)
-        flat = arranged.flatten(1)
         generator = torch.Generator().manual_seed(0)
         orders = [torch.randperm(found.shape[1], generator=generator) for _ in range(shuffles)]
-        control = torch.stack([arranged[-1][order][:, order].flatten() for order in orders])
-        return cls(site, vector, found.shape[1], flat @ flat.T, control @ flat.T)
+        control = torch.stack([arranged[-1][order][:, order] for order in orders])
+        alike, shuffled = (debiased_cka(some, arranged) for some in (arranged, control))
+        return cls(site, vector, found.shape[1], alike, shuffled)

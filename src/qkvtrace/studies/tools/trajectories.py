@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from qkvtrace.snapshots.sites import Site
 from qkvtrace.studies.answer import Answer, Cell, Cloud, Table
-from qkvtrace.studies.points import AXES, label, trails
+from qkvtrace.studies.asked import some
+from qkvtrace.studies.points import COMPONENTS, label, trails
 from qkvtrace.studies.subject import Subject
 from qkvtrace.studies.tools import same_word, weights
-from qkvtrace.studies.tools.asked import some
 from qkvtrace.studies.tools.following import Followed, HeadVector, follow
 from qkvtrace.studies.tools.wording import listed, percent
 
@@ -56,10 +56,10 @@ class Trajectories:
         trajectories = Table(
             "trajectories",
             f"{where}: {listed([words.name for words in followed])} over training",
-            ("word", "token", "vector", "sentence", "position", "epoch", "label", *AXES),
+            ("word", "token", "vector", "sentence", "position", "epoch", "label", *COMPONENTS),
             rows,
             Cloud(
-                axes=AXES,
+                axes=COMPONENTS,
                 explained=tuple(space.explained),
                 label="label",
                 colour="vector",

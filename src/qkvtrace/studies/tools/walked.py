@@ -8,6 +8,7 @@ from typing import cast
 
 from torch import Tensor, nn
 
+from qkvtrace.errors import UserError
 from qkvtrace.model.attention import Attention
 from qkvtrace.snapshots.sites import Site
 from qkvtrace.studies.subject import Subject
@@ -34,7 +35,10 @@ class Walked:
 
 
 def walked(subject: Subject, text: str, epoch: int, site: Site, head: Head) -> Walked:
-    """Walk through a head of the model of an epoch, for one sentence."""
+    """Walk through a head of the model of an epoch, for one sentence.
+
+    Raises UserError if there are no numbers on the way.
+    """
     layer, number = head
     attention = cast(
         Attention, subject.trained.model.get_submodule(site.module.format(layer=layer))
@@ -51,11 +55,14 @@ def walked(subject: Subject, text: str, epoch: int, site: Site, head: Head) -> W
     if site.queries == site.keys:
         entered["keys"] = entered["queries"]
     given = Given(entered["queries"], entered["keys"], site.name == "decoder_self")
+    way = steps(attention, given, number)
+    if not all(step.finite.numel() for step in way.values()):
+        raise UserError(f"no number is finite at epoch {epoch}: the training has diverged")
     sentence = snapshot.sentences[0]
     values = {tap: snapshot.values[site.tap(layer, tap)][0] for tap in TAPS}
     return Walked(
         epoch,
-        steps(attention, given, number),
+        way,
         {tap: value if tap == "x4" else value[number] for tap, value in values.items()},
         weights.queries(site, sentence),
         site.tokens(sentence, "key"),

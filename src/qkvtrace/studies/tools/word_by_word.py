@@ -7,14 +7,13 @@ import torch
 from torch import Tensor
 
 from qkvtrace.snapshots.probes import Snapshot
-from qkvtrace.snapshots.sites import LAYER_VECTORS, VECTORS, Site
+from qkvtrace.snapshots.sites import AXES, LAYER_VECTORS, Site
 from qkvtrace.studies.answer import Cell
 from qkvtrace.studies.geometry import cosines
 from qkvtrace.studies.tools import weights
 from qkvtrace.studies.tools.weights import Head
 
 SHOWN = {"cross": ("q", "k", "v", "x4", "weights"), "encoder_self": ("q", "k", "v")}
-AXES = VECTORS | LAYER_VECTORS | {"weights": "query"}
 MEANS = ("same word, same place", "same word elsewhere", "other words")
 Means = tuple[float | None, float | None, float | None]  # as MEANS names them
 
@@ -54,7 +53,7 @@ def compared(
     layer, number = head
     sentences = [snapshot.sentences[index] for index in (one, other)]
     for vector in SHOWN[site.name]:
-        axis = AXES[vector]
+        axis = AXES.get(vector, "query")  # weights have a row a query
         rows, columns = (site.tokens(sentence, axis) for sentence in sentences)
         down, across = (
             weights.queries(site, sentence) if axis == "query" else site.tokens(sentence, axis)

@@ -164,7 +164,7 @@ const Cloud = (() => {
             size: (size * (kind % 2 ? 1.4 : 1)) / (flat ? 1 : 1.8),
             line: { width: flat && kind % 2 ? 2 : 0 } },
           ...(flat ? {} : { textfont: { size: 10, color }, textposition: "top center",
-            text: members.map((i) => Colours.plain(named.get(i) ?? "")) }),
+            text: members.map((i) => Colours.plain3d(named.get(i) ?? "")) }),
         };
       });
     }

@@ -65,19 +65,6 @@ const Colours = (() => {
   const weightStops = () => (current.dark ? [current.paper, "#cfe4ff"] : ["#ffffff", "#08306b"]);
   const divergingStops = () => ["#0072b2", current.paper, "#d55e00"];
 
-  /** The colour of an attention weight, 0 to 1. */
-  const weight = (value) => between(weightStops(), value);
-
-  /** The colour of a cosine, -1 to 1. */
-  const cosine = (value) => between(divergingStops(), (value + 1) / 2);
-
-  /** What can be read on such a colour as `weight` and `cosine` give. */
-  function on(colour) {
-    const [r, g, b] = colour.match(/\d+/g).map((part) => (part / 255) ** 2.2);
-    const luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b;
-    return luminance > 0.2 ? "#1c2026" : "#ffffff";
-  }
-
   /** A layout for Plotly; what `extra` says of an axis or a font is added to it. */
   function layout(extra = {}) {
     const axis = { gridcolor: current.grid, linecolor: current.grid, zerolinecolor: current.grid,
@@ -105,6 +92,9 @@ const Colours = (() => {
   /** Text of a corpus as Plotly shows it unchanged: it reads some HTML in labels and hover texts. */
   const plain = (text) =>
     String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+
+  /** The same for labels in 3-d, where Plotly reads tags but no entities. */
+  const plain3d = (text) => String(text).replace(/</g, "<\u2060");
 
   /** Dark or light, as <html data-theme> tells the style sheet and `changed` tells the pictures. */
   function use(isDark) {
@@ -136,11 +126,10 @@ const Colours = (() => {
   }
 
   return {
-    vector, word, know, sentence, epoch, weight, cosine, on, hues,
+    vector, word, know, sentence, epoch, hues,
     get weights() { return scale(weightStops()); },
     get diverging() { return scale(divergingStops()); },
-    epochs: scale(learned),
     theme: () => current,
-    layout, plain, use, follow,
+    layout, plain, plain3d, follow,
   };
 })();

@@ -42,7 +42,7 @@ const Explorer = (() => {
     let [turn, playing, writing] = [0, null, null];
     const remembered = new Map();
     const chooser = Choices.create(panel, source.fixed, change);
-    const curves = Curves.create(curveHolder, (epoch) => go(epochs.indexOf(epoch)));
+    const curves = Curves.create(curveHolder, (epoch) => go(Math.max(0, epochs.findLastIndex((own) => own <= epoch))));
     if (source.link("")) panel.append(html("p", { class: "links" }, studies, outside, copy));
 
     function bar(name, low, high) {
@@ -156,6 +156,7 @@ const Explorer = (() => {
       const spaces = "Each run has a space of its own: compare shapes, not places.";
       notes.textContent = [
         found.length > 1 ? spaces : "",
+        found[0].about?.note ?? "",
         ...left.map(({ epoch, reason }) => `Epoch ${epoch} is left out: ${reason}.`),
       ].filter(Boolean).join(" ");
       go(index());

@@ -22,6 +22,7 @@ const Grid = (() => {
         (holder.clientHeight - top - 6) / rows.length));
       Matrix.draw(plot, {
         rows, columns, values, words, cell: [cell, cell], letters: LETTERS,
+        relation: kind === "weight" ? " → " : " · ",
         write: cell >= WRITTEN ? Drawing.short : null,
         scale: kind === "weight" ? "weights" : "diverging", low: kind === "weight" ? 0 : -1, high: 1,
       });

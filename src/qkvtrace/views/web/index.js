@@ -1,19 +1,22 @@
-/* TensorBoard's entry: it imports this module into the tab's frame, and calls render(). */
-
-const SCRIPTS = ["plotly.min", "colours", "drawing", "labels", "key", "matrix", "grid", "curves",
-  "cloud", "state", "choices", "sources", "story", "side", "explorer", "view"];
+/* TensorBoard's entry: it imports this module into the tab's frame, and calls render(), which
+ * brings the frame what view.html is made of.
+ */
 
 export async function render() {
+  const answer = await fetch(new URL("view", import.meta.url));
+  const view = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const address = (element, name) => new URL(element.getAttribute(name), import.meta.url);
   document.documentElement.lang = "en";
-  const style = document.createElement("link");
-  style.rel = "stylesheet";
-  style.href = new URL("explorer.css", import.meta.url);
-  const styled = new Promise((done) => style.addEventListener("load", done));
-  document.head.append(style);
-  await styled;
-  for (const name of SCRIPTS) {
+  await Promise.all([...view.querySelectorAll("link[rel=stylesheet]")].map((link) => {
+    const style = document.createElement("link");
+    style.rel = "stylesheet";
+    style.href = address(link, "href");
+    document.head.append(style);
+    return new Promise((done) => style.addEventListener("load", done));
+  }));
+  for (const { attributes } of view.querySelectorAll("script")) {
     const script = document.createElement("script");
-    script.src = new URL(`${name}.js`, import.meta.url);
+    script.src = new URL(attributes.src.value, import.meta.url);
     script.async = false; // in this order
     document.head.append(script);
   }

@@ -7,6 +7,7 @@
 
 const Pictures = (() => {
   const { html } = Drawing;
+  const LINES = 260; // pixels
   const CONFIG = { displayModeBar: false, responsive: true };
 
   const different = (rows, column) => [...new Set(rows.map((row) => row[column]))];
@@ -25,7 +26,7 @@ const Pictures = (() => {
   /** The least and the largest number of a column. */
   function range(rows, column, room = 0) {
     const values = rows.map((row) => row[column]).filter((value) => value !== null);
-    const [low, high] = [Math.min(...values), Math.max(...values)];
+    const [low, high] = [values.reduce((a, b) => Math.min(a, b), Infinity), values.reduce((a, b) => Math.max(a, b), -Infinity)];
     const margin = (high - low || 1) * room;
     return [low - margin, high + margin];
   }
@@ -52,7 +53,10 @@ const Pictures = (() => {
     key: (picture, shared) => html("p", { class: "key" }, picture.value,
       html("span", { text: Tables.written(shared.low) }),
       html("span", { class: `bar ${shared.scale}` }), Tables.written(shared.high)),
-    draw(plot, rows, picture, shared) {
+    size: (...panel) => Matrix.size(heatmap.matrix(...panel)),
+    draw: (plot, ...panel) => Matrix.draw(plot, heatmap.matrix(...panel)),
+    /** A panel as Matrix.draw takes it. */
+    matrix(rows, picture, shared) {
       const [down, across] = [side(rows, picture.row, picture.row_label),
         side(rows, picture.column, picture.column_label)];
       const values = down.names.map(() => across.names.map(() => null));
@@ -61,12 +65,13 @@ const Pictures = (() => {
       const number = picture.scale === "number";
       const small = shared.panels > 3 && !number; // four of them fit into a row
       const many = across.names.length * (shared.panels > 3 ? 2 : 1) > 24 || down.names.length > 24;
-      Matrix.draw(plot, {
+      return {
+        relation: picture.scale === "weight" ? " → " : " · ",
         rows: down.names, columns: across.names, values, ...shared,
         cell: many ? [13, 13] : small ? [25, 25] : [36, 27],
         write: many ? null : number ? rounded(shared.high) : small ? Drawing.short : Drawing.number,
         titles: [picture.row_title, picture.column_title],
-      });
+      };
     },
   };
 
@@ -97,6 +102,7 @@ const Pictures = (() => {
       })),
       ...shared.dashes.map((value, i) => ({ text: Tables.named(picture.dash, value), dash: Key.dash(i) })),
     ]),
+    size: () => [null, LINES],
     draw(plot, rows, picture, shared) {
       const traces = groups(rows, [picture.colour, picture.dash].filter(Boolean)).map((members) => {
         const color = shared.colour(members[0][picture.colour]);
@@ -110,16 +116,16 @@ const Pictures = (() => {
         };
       });
       Plotly.react(plot, traces, Colours.layout({
-        height: 260, showlegend: false, margin: { l: 52, t: 26, r: 12, b: 44 },
+        height: LINES, showlegend: false, margin: { l: 52, t: 26, r: 12, b: 44 },
         title: above(picture.y_title || picture.y),
-        xaxis: { title: { text: picture.x_title || picture.x } }, yaxis: { range: shared.range },
+        xaxis: { title: { text: Colours.plain(picture.x_title || picture.x) } }, yaxis: { range: shared.range },
       }), CONFIG);
     },
   };
 
   /** What the axis that goes up counts, written above it where it can be read. */
   const above = (text) => ({
-    text, x: 0, xref: "container", xanchor: "left", y: 1, yref: "container", yanchor: "top",
+    text: Colours.plain(text), x: 0, xref: "container", xanchor: "left", y: 1, yref: "container", yanchor: "top",
     pad: { l: 4, t: 4 }, font: { size: 12, color: Colours.theme().quiet },
   });
 
@@ -127,6 +133,8 @@ const Pictures = (() => {
   const about = (row, without) => Object.entries(row)
     .filter(([name, value]) => !without.includes(name) && value !== null)
     .map(([name, value]) => `${Colours.plain(name)}: ${Colours.plain(Tables.written(value))}`).join("<br>");
+
+  const MOST_NAMED = 24; // points in space that carry names: there they cannot make way
 
   const cloud = {
     shared: (picture, rows) => ({
@@ -147,6 +155,7 @@ const Pictures = (() => {
         })),
       ]);
     },
+    size: (rows, picture, shared) => [null, shared.high],
     draw(plot, rows, picture, shared, dimensions) {
       const flat = dimensions === 2;
       const standing = rows.filter((row) =>
@@ -187,10 +196,11 @@ const Pictures = (() => {
     const kind = shape(members[0], picture, shared);
     const color = shared.colour(members[0][picture.colour]);
     const last = picture.along && Math.max(...standing.map((row) => row[picture.along]));
-    const named = (row) => !picture.trail.length || row[picture.along] === last;
+    const ends = standing.filter((row) => !picture.trail.length || row[picture.along] === last);
+    const named = (row) => ends.length <= MOST_NAMED && ends.includes(row);
     return {
       ...places(members, picture, flat), mode: flat ? "markers" : "markers+text",
-      text: flat ? null : members.map((row) => (named(row) ? Colours.plain(row[picture.label]) : "")),
+      text: flat ? null : members.map((row) => (named(row) ? Colours.plain3d(row[picture.label]) : "")),
       textfont: { size: 10, color },
       marker: { color, symbol: Key.symbol(kind), size: Key.size(kind) / (flat ? 1 : 2),
         line: { width: kind % 2 ? 2 : 0 } },
@@ -217,7 +227,7 @@ const Pictures = (() => {
 
   function axisTitle(picture, i, unit) {
     const share = picture.explained[i];
-    return share === undefined ? picture.axes[i] : `PC ${i + 1} (${Math.round(100 * share)} %${unit})`;
+    return share === undefined ? Colours.plain(picture.axes[i]) : `PC ${i + 1} (${Math.round(100 * share)} %${unit})`;
   }
 
   return { heatmap, lines, cloud, groups };

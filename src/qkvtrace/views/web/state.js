@@ -23,7 +23,7 @@ const State = (() => {
       a: whole(said.get("a")),
       b: said.get("b") === "none" ? null : whole(said.get("b")),
       sentences: said.get("sentences") ?? undefined,
-      words: words.length ? words : { all: null, none: [] }[said.get("words")],
+      words: words.length ? words : new Map([["all", null], ["none", []]]).get(said.get("words")),
       epoch: whole(said.get("epoch")),
       dimensions: said.get("view") === "3d" ? 3 : undefined,
       colour: said.get("colour") ?? undefined,
@@ -64,7 +64,7 @@ const State = (() => {
     const a = below(wanted.a ?? 0, there);
     let { b } = wanted;
     if (b !== null && !(b < there && b !== a)) b = there < 2 ? null : a === 1 ? 0 : 1;
-    const known = (wanted.vectors ?? FIRST.vectors).filter((vector) => vector in site.widths);
+    const known = (wanted.vectors ?? FIRST.vectors).filter((vector) => Object.hasOwn(site.widths, vector));
     const vectors = Object.keys(site.widths).filter((vector) =>
       known.includes(vector) && site.widths[vector] === site.widths[known[0]]);
     const state = {
@@ -82,7 +82,7 @@ const State = (() => {
       dimensions: wanted.dimensions === 3 ? 3 : 2,
       colour: COLOURS.includes(wanted.colour) ? wanted.colour : FIRST.colour,
       trails: wanted.trails ?? true,
-      compare: wanted.compare in site.widths ? wanted.compare : FIRST.compare,
+      compare: Object.hasOwn(site.widths, wanted.compare ?? "") ? wanted.compare : FIRST.compare,
     };
     if (state.words?.length) {
       const stand = new Set(standing(state, about));

@@ -7,7 +7,7 @@
 
 const Studies = (() => {
   const { html } = Drawing;
-  const ROWS = 12; // of a table that is not drawn; the rest is folded
+  const ROWS = 16; // of a table that is not drawn; the rest is folded
 
   /** What the studies of a run are about, and a list of them. */
   const header = ({ facts, studies }) => [
@@ -32,14 +32,16 @@ const Studies = (() => {
 
   /** A table as its picture, with its numbers folded below; without a picture, as itself. */
   function figure(table) {
-    const made = html("figure", {}, html("figcaption", { text: table.title }));
-    if (table.picture) made.append(...drawn(table));
+    const caption = html("figcaption", { text: table.title });
+    const made = html("figure", {}, caption);
+    if (table.picture) made.append(...drawn(table, caption));
     else made.append(Tables.table(table.columns, table.rows.slice(0, ROWS)));
     if (table.picture || table.rows.length > ROWS) made.append(Tables.folded(table.columns, table.rows));
     return made;
   }
 
-  function drawn({ picture, columns, rows: cells }) {
+  /** A table's pictures and their key; `caption` takes the choice of dimensions. */
+  function drawn({ picture, columns, rows: cells }, caption) {
     const rows = cells.map((row) => Object.fromEntries(row.map((cell, i) => [columns[i], cell])));
     const kind = Pictures[picture.kind];
     const shared = kind.shared(picture, rows);
@@ -49,6 +51,9 @@ const Studies = (() => {
       const plot = html("div", { class: "plot" });
       plots.push(plot);
       plot.draw = () => kind.draw(plot, members, picture, shared, space);
+      const [wide, high] = kind.size(members, picture, shared);
+      if (wide) plot.style.width = `${wide}px`; // before it is drawn: links find their place
+      plot.style.minHeight = `${high}px`;
       return html("div", { class: "panel" }, ...(named.length ? [title(members[0], named)] : []), plot);
     };
     // Panels that differ in the last column alone stand side by side under what they share.
@@ -60,16 +65,18 @@ const Studies = (() => {
       html("div", { class: `panels ${picture.kind}` },
         ...Pictures.groups(line, picture.panels).map((members) => panel(members, picture.panels.slice(rest.length))))));
     plots.forEach((plot) => watcher.observe(plot));
-    const choice = picture.kind === "cloud" && picture.axes.length > 2 ? [spaces((chosen) => {
-      space = chosen;
-      plots.filter((plot) => plot.seen).forEach((plot) => plot.draw());
-    })] : [];
-    return [...choice, kind.key(picture, shared, rows), ...lines];
+    if (picture.kind === "cloud" && picture.axes.length > 2) {
+      caption.append(spaces((chosen) => {
+        space = chosen;
+        plots.filter((plot) => plot.seen).forEach((plot) => plot.draw());
+      }));
+    }
+    return [kind.key(picture, shared, rows), ...lines];
   }
 
   /** What a panel is about: the values of some columns. */
-  const title = (row, columns) => html("h3", { text: columns.map((column) =>
-    `${typeof row[column] === "number" ? `${column} ` : ""}${Tables.named(column, row[column])}`).join(", ") });
+  const title = (row, columns) =>
+    html("h3", { text: columns.map((column) => Tables.named(column, row[column])).join(", ") });
 
   /** Two buttons: in the plane, in space. */
   function spaces(changed) {
@@ -92,6 +99,10 @@ const Studies = (() => {
       target.draw();
     }
   }, { rootMargin: "400px" });
+
+  addEventListener("beforeprint", () => {
+    for (const plot of document.querySelectorAll(".study .plot")) if (!plot.seen) plot.draw();
+  });
 
   /** Draw again what was drawn, as after a change of theme. */
   function redraw() {

@@ -16,8 +16,9 @@ const Tables = (() => {
     return minus(size < NOTHING ? "0.000" : size < 1e-3 || size >= 1e5 ? cell.toExponential(1) : cell.toFixed(3));
   }
 
-  /** A cell that stands in a title or a key: a site by its full name. */
-  const named = (column, cell) => (column === "site" && SITES[cell]) || written(cell);
+  /** A cell that stands in a title or a key: a site by its full name, a number with its kind. */
+  const named = (column, cell) => (column === "site" && SITES[cell]) ||
+    (["epoch", "layer", "head"].includes(column) ? `${column} ${cell}` : written(cell));
 
   const minus = (text) => text.replace(/^-/, "−");
 
