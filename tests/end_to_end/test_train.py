@@ -111,7 +111,11 @@ def test_the_run_folder_holds_what_the_design_lists_and_no_temporary_files(run: 
         "vocabulary.target.json",
         "projector_config.pbtxt",
         "snapshots/index.json",
-        *(f"snapshots/epoch-{epoch:04d}.safetensors" for epoch in range(EPOCHS + 1)),
+        *(
+            f"snapshots/{what}-{epoch:04d}.safetensors"
+            for what in ("epoch", "model")
+            for epoch in range(EPOCHS + 1)
+        ),
         *(
             f"projector/{name}_vectors.{end}"
             for name in ("head", "model")
