@@ -52,7 +52,11 @@ class Subject:
     def epochs(self) -> list[int]:
         """The epochs whose model is kept, ascending; at least the last that was trained."""
         metrics = read_metrics(self.run.metrics)
-        return self.store.models() or [metrics[-1].epoch if metrics else 0]
+        return self._kept or [metrics[-1].epoch if metrics else 0]
+
+    @cached_property
+    def _kept(self) -> list[int]:
+        return self.store.models()
 
     @property
     def last(self) -> int:
@@ -62,7 +66,8 @@ class Subject:
     @cached_property
     def landmarks(self) -> list[int]:
         """Of these, the few that TensorBoard shows: 0, 1, half-way and the last."""
-        shown = self.trained.settings.snapshots.shown(self.last)
+        snapshots = self.trained.settings.snapshots
+        shown = snapshots.epochs or snapshots.shown(self.last)  # a stopped run has not them all
         return [epoch for epoch in self.epochs if epoch in shown] or [self.last]
 
     def chosen(self, epochs: Sequence[int] | None) -> list[int]:
@@ -79,7 +84,7 @@ class Subject:
     def model(self, epoch: int | None = None) -> Transformer:
         """The model as it was at the end of an epoch; None: the last. Valid until the next call."""
         epoch = self.last if epoch is None else epoch
-        kept = epoch in self.store.models()
+        kept = epoch in self._kept
         self.trained.model.load_parameters(self.store.parameters(epoch) if kept else self._latest)
         return self.trained.model
 
@@ -159,7 +164,11 @@ class Subject:
 
     def reference(self, text: str) -> list[str] | None:
         """The corpus' translation of a sentence, if it has one."""
-        return self.corpus.references().get(tuple(self.tokens(text)))
+        return self._references.get(tuple(self.tokens(text)))
+
+    @cached_property
+    def _references(self) -> dict[tuple[str, ...], list[str]]:
+        return self.corpus.references()
 
     def tokens(self, text: str) -> list[str]:
         """A sentence's source tokens."""
@@ -188,7 +197,9 @@ class Subject:
         if text not in self._probes:
             reference = self.reference(text)
             if reference is None:
-                reference = self.translate([text])[0].target
+                limit = self.trained.model.max_positions
+                fitting = None if limit is None else limit - 1  # beside <sos>
+                reference = self.translate([text])[0].target[:fitting]
             self._probes[text] = Probe(self.tokens(text), reference)
         return self._probes[text]
 

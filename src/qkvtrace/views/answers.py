@@ -1,14 +1,13 @@
 """A study's answer in the terminal: its sentences, its tables, matrices as matrices."""
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
 from qkvtrace.studies.answer import Answer, Cell, Heatmap, Table
 from qkvtrace.studies.study import Study
+from qkvtrace.views.terminal import console
 
 MOST_ROWS = 40  # of a table; its file has them all
 MOST_DRAWN = 8  # of one whose rows are for drawing
@@ -17,16 +16,16 @@ MOST_PANELS = 12
 
 def print_answer(study: Study, answer: Answer, folder: str) -> None:
     """Print what was asked and what came out; `folder` is where all of it lies."""
-    console = Console(width=None if sys.stdout.isatty() else 10_000)  # a pipe is wide enough
-    console.print()
-    console.print(Text(study.title, style="bold"))
-    console.print(Text(study.question))
+    terminal = console()
+    terminal.print()
+    terminal.print(Text(study.title, style="bold"))
+    terminal.print(Text(study.question))
     for line in (*(f"note: {note}" for note in answer.notes), *answer.says):
-        console.print(Text(line))
+        terminal.print(Text(line))
     for table in answer.tables:
         for part in _parts(table):
-            console.print(part)
-    console.print(Text(f"all of it: {folder}", style="dim"))
+            terminal.print(part)
+    terminal.print(Text(f"all of it: {folder}", style="dim"))
 
 
 def _parts(table: Table) -> Iterator[Grid | Text]:

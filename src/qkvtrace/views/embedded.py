@@ -5,7 +5,7 @@ from typing import Any
 
 from qkvtrace.corpus.vocabulary import SPECIALS
 from qkvtrace.errors import UserError
-from qkvtrace.snapshots.sites import LAYER_VECTORS, SITES, VECTORS
+from qkvtrace.snapshots.sites import AXES, LAYER_VECTORS, SITES, VECTORS
 from qkvtrace.views import scene
 from qkvtrace.views.history import History
 
@@ -64,6 +64,6 @@ def _scenes(history: History, place: scene.Place, count: int, words: list[list[s
     return {
         "clouds": clouds,
         "attention": {index: scene.attention(snapshots, place, index) for index in (a, b)},
-        "alike": {v: scene.alike(snapshots, place, a, b, v) for v in scene.AXES},
+        "alike": {v: scene.alike(snapshots, place, a, b, v) for v in AXES},
         "curves": scene.curves(snapshots, place),
     }

@@ -73,13 +73,18 @@ def facts(run: Run) -> str:
     """What the run is, in one line."""
     manifest = files.read_json(run.manifest)
     settings = run.settings()
-    last = read_metrics(run.metrics)[-1]
+    metrics = read_metrics(run.metrics)
+    reached = (
+        f"epoch {metrics[-1].epoch}, exact match {metrics[-1].exact_match:.3f}"
+        if metrics
+        else "before the end of epoch 1"
+    )
     model = settings.model
     heads = "1 head" if model.heads == 1 else f"{model.heads} heads"
     return (
         f"{run.folder.name}: {settings.data.name}, {model.layers} + {model.layers} layers, "
         f"{heads}, width {model.width}, {manifest['parameters']:,} parameters, "
-        f"seed {settings.training.seed}, epoch {last.epoch}, exact match {last.exact_match:.3f}"
+        f"seed {settings.training.seed}, {reached}"
     )
 
 

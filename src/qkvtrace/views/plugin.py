@@ -6,7 +6,7 @@ Whatever is wrong with a folder or an address is answered with a sentence, {"err
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,11 +115,12 @@ class QKVPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # TensorBoard has 
 
     def alike(self, asked: Asked) -> Data:
         """The cosines between two sentences."""
+        from qkvtrace.snapshots.sites import AXES
         from qkvtrace.views import scene
 
         history, place, about = self._place(asked)
         a, b = (parameters.sentence(asked, name, about) for name in ("a", "b"))
-        vector = parameters.one_of("vector", asked.get("vector", ""), scene.AXES)
+        vector = parameters.one_of("vector", asked.get("vector", ""), AXES)
         return scene.alike(history.layer(place.site, place.layer), place, a, b, vector)
 
     def curves(self, asked: Asked) -> Data:
@@ -134,13 +135,12 @@ class QKVPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # TensorBoard has 
         from qkvtrace.views import page
 
         run = Run.open(self.logdir.run(asked.get("run", "")))
-        for path in page.sources(run):
-            if not path.resolve().is_relative_to(self.logdir.root):
-                raise UserError(f"expected a file of the run, found a link to elsewhere: {path}")
+        self._check_inside(page.sources(run))
         return page.answers(run)
 
     def neighbours(self, asked: Asked) -> Data:
         """The vectors nearest to one point's at one epoch."""
+        from qkvtrace.snapshots.sites import AXES
         from qkvtrace.studies.points import Point
         from qkvtrace.views import scene
 
@@ -151,7 +151,7 @@ class QKVPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # TensorBoard has 
         epoch = parameters.number("epoch", asked.get("epoch"))
         for snapshot in history.layer(place.site, place.layer):
             if snapshot.epoch == epoch:
-                tokens = place.site.tokens(snapshot.sentences[sentence], scene.AXES[vector])
+                tokens = place.site.tokens(snapshot.sentences[sentence], AXES[vector])
                 position = parameters.number("position", asked.get("position"), len(tokens))
                 point = Point(vector, sentence, position, tokens[position])
                 among = [sentence, *parameters.pair(asked, about)]
@@ -186,16 +186,20 @@ class QKVPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # TensorBoard has 
 
     def _vocabulary(self, asked: Asked) -> list[str]:
         """The run's tokens, in the order of their colours; none if they cannot be read."""
-        from qkvtrace.corpus.vocabulary import Vocabulary
+        from qkvtrace.views import page
 
         run = Run(self.logdir.run(asked["run"]))
-        paths = [run.vocabulary(side) for side in ("source", "target")]
-        if not all(path.resolve().is_relative_to(self.logdir.root) for path in paths):
-            return []
         try:
-            return [token for path in paths for token in Vocabulary.load(path).tokens]
+            self._check_inside(run.vocabulary(side) for side in ("source", "target"))
+            return page.vocabulary(run)
         except (UserError, OSError):
             return []
+
+    def _check_inside(self, paths: Iterable[Path]) -> None:
+        """Raise UserError if a path leads out of the log directory by a link."""
+        for path in paths:
+            if not path.resolve().is_relative_to(self.logdir.root):
+                raise UserError(f"expected a file of the run, found a link to elsewhere: {path}")
 
     def _place(self, asked: Asked) -> "tuple[History, Place, Data]":
         from qkvtrace.snapshots.sites import site_named

@@ -16,8 +16,7 @@ from torch import Tensor
 
 from qkvtrace.errors import UserError
 from qkvtrace.snapshots.probes import Snapshot
-from qkvtrace.snapshots.sites import AXES as AXES
-from qkvtrace.snapshots.sites import LAYER_VECTORS, SITES, Site
+from qkvtrace.snapshots.sites import AXES, LAYER_VECTORS, SITES, Site
 from qkvtrace.studies.geometry import cosines, fit_pca
 from qkvtrace.studies.points import Point, points, values
 from qkvtrace.studies.tools.measured import NORMS, measured

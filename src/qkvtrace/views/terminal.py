@@ -27,7 +27,7 @@ def print_steps(translation: Translation) -> None:
         table.add_column("chosen" if rank == 0 else f"{rank + 1}.")
     for number, step in enumerate(translation.steps, start=1):
         table.add_row(str(number), *(Text(f"{token} {p:.3f}") for token, p in step))
-    _console().print(table)
+    console().print(table)
 
 
 def print_alignment(translation: Translation, alignment: Tensor) -> None:
@@ -45,9 +45,9 @@ def print_alignment(translation: Translation, alignment: Tensor) -> None:
         for number, (given, token) in enumerate(pairwise(["<sos>", *chosen]), start=1)
     ]
     heads = [(layer, head) for layer in range(len(alignment)) for head in range(len(alignment[0]))]
-    console = _console()
+    terminal = console()
     widest = max(6, *map(cell_len, source))
-    fit = max(1, (console.width - max(map(cell_len, steps)) - 2) // (widest + 1))  # columns
+    fit = max(1, (terminal.width - max(map(cell_len, steps)) - 2) // (widest + 1))  # columns
     for layer, head in heads[-MOST_HEADS:]:
         for columns in (range(len(source))[at : at + fit] for at in range(0, len(source), fit)):
             table = Table(title=f"Cross-attention, layer {layer}, head {head}", padding=0)
@@ -57,9 +57,9 @@ def print_alignment(translation: Translation, alignment: Tensor) -> None:
             for label, weights in zip(steps, alignment[layer, head].tolist(), strict=True):
                 shaded = (Text(f"{weights[c]:.2f}", _shade(weights[c])) for c in columns)
                 table.add_row(Text(label), *shaded)
-            console.print(table)
+            terminal.print(table)
     if len(heads) > MOST_HEADS:
-        console.print(f"{len(heads) - MOST_HEADS} heads before these are left out")
+        terminal.print(f"{len(heads) - MOST_HEADS} heads before these are left out")
 
 
 def _shade(weight: float) -> Style:
@@ -72,5 +72,6 @@ def _shade(weight: float) -> Style:
     return Style(color=Color.from_rgb(*ink), bgcolor=Color.from_rgb(*blend))
 
 
-def _console() -> Console:
+def console() -> Console:
+    """Where tables are printed."""
     return Console(width=None if sys.stdout.isatty() else 10_000)  # a pipe is wide enough
