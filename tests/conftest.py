@@ -46,6 +46,7 @@ DATA = DataSettings(
     lowercase=True,
     min_frequency=1,
     max_length=None,
+    limit=None,
     probes=None,
 )
 MODEL = ModelSettings(
@@ -59,6 +60,7 @@ MODEL = ModelSettings(
     max_positions=23,
     tied_embeddings=False,
     scaled_scores=True,
+    projections="separate",
     attention="explicit",
 )
 TRAINING = TrainingSettings(

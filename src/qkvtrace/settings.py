@@ -26,12 +26,14 @@ class DataSettings:
     lowercase: bool
     min_frequency: int
     max_length: int | None
+    limit: int | None
     probes: tuple[str, ...] | None
 
     def __post_init__(self) -> None:
         at_least("data.min_frequency", self.min_frequency, 1)
-        if self.max_length is not None:
-            at_least("data.max_length", self.max_length, 1)
+        for name in ("max_length", "limit"):
+            if getattr(self, name) is not None:
+                at_least(f"data.{name}", getattr(self, name), 1)
         for split in ("train", "valid", "test"):
             value = getattr(self, split)
             if isinstance(value, tuple) and len(value) != 2:
@@ -55,6 +57,7 @@ class ModelSettings:
     max_positions: int
     tied_embeddings: bool
     scaled_scores: bool
+    projections: Literal["separate", "shared"]
     attention: Literal["auto", "explicit", "fused"]
 
     def __post_init__(self) -> None:
@@ -161,14 +164,20 @@ class SnapshotSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Everything a training run is made from; its copy lies in the run's `.hydra/`."""
+class Recipe:
+    """What a trained model is made from."""
 
     data: DataSettings
     model: ModelSettings
     training: TrainingSettings
-    snapshots: SnapshotSettings
     outputs: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Recipe):
+    """Everything a training run is made from; its copy lies in the run's `.hydra/`."""
+
+    snapshots: SnapshotSettings
     resume: str | None
 
 
@@ -300,6 +309,20 @@ class StudySettings:
 
     run: str
     device: Literal["auto", "cpu", "cuda"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimsSettings(Recipe):
+    """Which claims are tested, on how many seeds of what; claims have settings of their own."""
+
+    seeds: int
+    members: int
+    claims: tuple[str, ...] | None
+    held_out: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("seeds", "members"):
+            at_least(name, getattr(self, name), 1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -93,6 +93,7 @@ def test_reading_the_cache_imports_neither_spacy_nor_torchtext(
         {"lowercase": False},
         {"min_frequency": 1},
         {"max_length": 4},
+        {"limit": 3},
         {"probes": None},
         {"valid": None},
         {"test": "valid.tsv"},
@@ -162,6 +163,21 @@ def test_pairs_with_a_longer_side_are_left_out(
 ) -> None:
     shorter = data_settings(**asdict(settings) | {"max_length": max_length, "min_frequency": 1})
     assert len(prepare(shorter, cache).splits["train"]) == kept
+
+
+@pytest.mark.parametrize(("limit", "kept"), [(1, [0]), (2, [0, 1]), (3, [0, 1, 2]), (9, [0, 1, 2])])
+def test_a_limit_takes_pairs_from_all_over_the_file(
+    settings: DataSettings,
+    cache: Path,
+    data_settings: Callable[..., DataSettings],
+    limit: int,
+    kept: list[int],
+) -> None:
+    wanted = asdict(settings) | {"min_frequency": 1}
+    everything = prepare(data_settings(**wanted), cache).splits
+    limited = prepare(data_settings(**wanted | {"limit": limit}), cache).splits
+    assert limited["train"] == [everything["train"][number] for number in kept]
+    assert limited["valid"] == everything["valid"]
 
 
 def test_a_vocabulary_without_a_word_is_an_error(

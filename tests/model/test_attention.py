@@ -1,5 +1,7 @@
 """Attention by itself: values worked out by hand, masks, and its two implementations."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -17,9 +19,9 @@ MASKS = {
 }
 
 
-def attention(implementation: str = "explicit", **options: float) -> Attention:
+def attention(implementation: str = "explicit", **options: Any) -> Attention:
     torch.manual_seed(0)
-    module = Attention(WIDTH, H, **{"dropout": 0.0, "implementation": implementation} | options)  # type: ignore[arg-type]
+    module = Attention(WIDTH, H, **{"dropout": 0.0, "implementation": implementation} | options)
     return module.eval()
 
 
@@ -33,7 +35,7 @@ def keys() -> Tensor:
     return torch.randn(B, S, WIDTH, generator=torch.Generator().manual_seed(2))
 
 
-def identity_attention(**options: bool) -> Attention:
+def identity_attention(**options: Any) -> Attention:
     """One head over width 2 whose four projections change nothing."""
     module = Attention(2, 1, dropout=0.0, implementation="explicit", **options)
     with torch.no_grad():
@@ -143,3 +145,17 @@ def test_a_head_sees_only_its_own_share_of_the_width(queries: Tensor, keys: Tens
     module(queries, module.keys_values(keys), None)
     assert torch.equal(x1[0][:, 0], x1[1][:, 0])
     assert not torch.allclose(x1[0][:, 1], x1[1][:, 1])
+
+
+def test_a_shared_projection_makes_q_and_k_alike_also_after_a_step(queries: Tensor) -> None:
+    module = attention(projections="shared")
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        module(queries, module.keys_values(queries), None).square().sum().backward()
+        optimizer.step()
+    q, k = (module.split(part(queries)) for part in (module.query, module.key))
+    assert torch.equal(q, k)
+    assert "key.weight" not in dict(module.named_parameters())
+    separate = attention()
+    assert not torch.equal(separate.query(queries), separate.key(queries))

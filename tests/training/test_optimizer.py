@@ -10,7 +10,7 @@ from qkvtrace.corpus.batches import Batch
 from qkvtrace.model.transformer import Transformer
 from qkvtrace.settings import TrainingSettings
 from qkvtrace.training.objective import loss_sum
-from qkvtrace.training.optimizer import Adam
+from qkvtrace.training.optimizer import Adam, as_vector
 
 Build = Callable[..., Transformer]
 Settings = Callable[..., TrainingSettings]
@@ -31,7 +31,7 @@ def test_seven_steps_are_pytorch_s_over_separate_parameters_within_1e_7(
     tied: bool,
 ) -> None:
     own, peer = transformer(tied_embeddings=tied), transformer(tied_embeddings=tied)
-    optimizer = Adam(own, training_settings(optimizer=name, weight_decay=decay))
+    optimizer = Adam(as_vector(own), training_settings(optimizer=name, weight_decay=decay))
     reference = PEERS[name](
         peer.parameters(), betas=(0.9, 0.98), weight_decay=decay, eps=1e-8, fused=True
     )
@@ -52,7 +52,7 @@ def test_seven_steps_are_pytorch_s_over_separate_parameters_within_1e_7(
 def test_seven_steps_are_bit_equal_to_pytorch_s_over_one_vector(
     transformer: Build, training_settings: Settings, name: str
 ) -> None:
-    optimizer = Adam(transformer(), training_settings(optimizer=name, weight_decay=0.1))
+    optimizer = Adam(as_vector(transformer()), training_settings(optimizer=name, weight_decay=0.1))
     vector = optimizer.vector.clone().requires_grad_()
     reference = PEERS[name]([vector], betas=(0.9, 0.98), weight_decay=0.1, fused=True)
     for rate in RATES:
@@ -68,7 +68,7 @@ def test_the_first_step_by_hand(training_settings: Settings) -> None:
     # Bias-corrected mean and root mean square are g and |g|: each number moves by the rate.
     model = torch.nn.Linear(3, 1, bias=False)
     model.weight.data = torch.tensor([[1.0, 2.0, 3.0]])
-    optimizer = Adam(model, training_settings())
+    optimizer = Adam(as_vector(model), training_settings())
     optimizer.gradient.copy_(torch.tensor([5.0, -0.01, 0.0]))
     optimizer.step(0.25)
     assert_close(model.weight.detach(), torch.tensor([[0.75, 2.25, 3.0]]), atol=1e-6, rtol=0)
@@ -78,7 +78,7 @@ def test_parameters_and_gradients_are_views_of_one_vector(
     transformer: Build, training_settings: Settings, random_batch: Callable[..., Batch]
 ) -> None:
     model, same = transformer(tied_embeddings=True), transformer(tied_embeddings=True)
-    optimizer = Adam(model, training_settings())
+    optimizer = Adam(as_vector(model), training_settings())
     batch = random_batch([4, 7, 2], [5, 3, 6])
     for each in (model, same):
         loss_sum(each, batch).backward()
@@ -94,7 +94,7 @@ def test_parameters_and_gradients_are_views_of_one_vector(
 def test_a_restored_state_goes_on_as_the_original(
     transformer: Build, training_settings: Settings
 ) -> None:
-    one, other = (Adam(transformer(), training_settings()) for _ in range(2))
+    one, other = (Adam(as_vector(transformer()), training_settings()) for _ in range(2))
     for _ in range(3):
         one.gradient.normal_()
         one.step(0.01)

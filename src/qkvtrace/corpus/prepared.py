@@ -96,6 +96,7 @@ def _fingerprint(settings: DataSettings, texts: dict[str, list[Pair]]) -> str:
         settings.lowercase,
         settings.min_frequency,
         settings.max_length,
+        settings.limit,
         settings.probes,
     )
     return hashlib.sha256(json.dumps([shaping, texts]).encode()).hexdigest()
@@ -114,6 +115,7 @@ def _tokenise(settings: DataSettings, texts: dict[str, list[Pair]], fingerprint:
                 f"data.max_length: expected a length that keeps some pairs, found "
                 f"{settings.max_length}, which filters out all {len(pairs)} of data.{split}"
             )
+    splits["train"] = _spread(splits["train"], settings.limit)
     for split in SPLITS:
         splits.setdefault(split, splits["train"])
     sources, targets = zip(*splits["train"], strict=True)
@@ -133,6 +135,13 @@ def _kept(pairs: Iterator[TokenPair], max_length: int | None) -> Iterator[TokenP
     for source, target in pairs:
         if max_length is None or max(len(source), len(target)) <= max_length:
             yield source, target
+
+
+def _spread(pairs: list[TokenPair], limit: int | None) -> list[TokenPair]:
+    """At most `limit` of them, evenly spaced: files may be in some order."""
+    if limit is None or limit >= len(pairs):
+        return pairs
+    return [pairs[number * len(pairs) // limit] for number in range(limit)]
 
 
 def _save(path: Path, corpus: Corpus) -> None:

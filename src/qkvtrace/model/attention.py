@@ -36,6 +36,7 @@ class Attention(nn.Module):
         *,
         dropout: float,
         scaled: bool = True,
+        projections: Literal["separate", "shared"] = "separate",
         implementation: Literal["auto", "explicit", "fused"] = "auto",
     ) -> None:
         """Args:
@@ -43,6 +44,7 @@ class Attention(nn.Module):
         heads: H.
         dropout: probability that a weight is dropped in training.
         scaled: divide scores by sqrt(K), section 3.2.1 of the paper.
+        projections: "shared" makes q and k with one projection, as tutorials do that begin simply.
         implementation: "explicit" makes scores and weights one line at a time; "fused" lets
             PyTorch's kernel make x1 from q, k and v, which is faster on a GPU; "auto" is
             fused on a GPU and explicit on a CPU. A watched attention is always explicit.
@@ -55,6 +57,8 @@ class Attention(nn.Module):
         self.key = nn.Linear(width, width)
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
+        if projections == "shared":
+            self.key.weight, self.key.bias = self.query.weight, self.query.bias
         self.dropout = nn.Dropout(dropout)
         self.q = Tap("sentence", "head", "query", "d_head")
         self.k = Tap("sentence", "head", "key", "d_head")

@@ -1,5 +1,7 @@
 """Which device computes, and with how many threads."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import torch
@@ -14,10 +16,22 @@ THREADS = torch.get_num_threads()  # PyTorch's own choice
 def choose_threads(model: nn.Module) -> None:
     """Let a small model compute in one thread."""
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    if parameters < SMALL:
-        one_thread()
-    else:
-        torch.set_num_threads(THREADS)
+    torch.set_num_threads(_threads(parameters))
+
+
+@contextmanager
+def threads_for(parameters: int) -> Iterator[None]:
+    """Within the scope, as many threads as that many parameters together are worth."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(_threads(parameters))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _threads(parameters: int) -> int:
+    return 1 if parameters < SMALL else THREADS
 
 
 def one_thread() -> None:

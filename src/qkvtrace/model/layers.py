@@ -117,5 +117,6 @@ def attention(settings: ModelSettings) -> Attention:
         settings.heads,
         dropout=settings.dropout,
         scaled=settings.scaled_scores,
+        projections=settings.projections,
         implementation=settings.attention,
     )

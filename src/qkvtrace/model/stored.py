@@ -10,7 +10,7 @@ from qkvtrace.model.device import choose_threads
 from qkvtrace.model.transformer import Transformer
 from qkvtrace.runs import checkpoints
 from qkvtrace.runs.folder import Run
-from qkvtrace.settings import Settings
+from qkvtrace.settings import Recipe, Settings
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Trained:
     target: Vocabulary
 
 
-def build_model(settings: Settings, source: Vocabulary, target: Vocabulary) -> Transformer:
+def build_model(settings: Recipe, source: Vocabulary, target: Vocabulary) -> Transformer:
     """A new model for these vocabularies, initialised from PyTorch's random state."""
     return Transformer(
         settings.model,

@@ -19,23 +19,13 @@ EPSILON = 1e-8
 class Adam:
     """Adam (Kingma and Ba 2015), or AdamW (Loshchilov and Hutter 2019) with decoupled decay."""
 
-    def __init__(self, model: nn.Module, settings: TrainingSettings) -> None:
-        """Make the parameters of `model`, and their gradients, views of one vector each.
-
-        The model must be on its final device.
-        """
+    def __init__(self, vector: Tensor, settings: TrainingSettings) -> None:
+        """vector: all parameters, in any shape; its `grad` holds the gradients of each step."""
         self.settings = settings
-        parameters = list(model.parameters())
-        self.vector = torch.cat([p.detach().flatten() for p in parameters])
-        self.vector.grad = torch.zeros_like(self.vector)
-        self.mean = torch.zeros_like(self.vector)
-        self.square = torch.zeros_like(self.vector)
-        self.steps = torch.zeros((), device=self.vector.device)
-        sizes = [p.numel() for p in parameters]
-        values, gradients = self.vector.split(sizes), self.vector.grad.split(sizes)
-        for parameter, value, gradient in zip(parameters, values, gradients, strict=True):
-            parameter.data = value.view_as(parameter)
-            parameter.grad = gradient.view_as(parameter)
+        self.vector = vector
+        self.mean = torch.zeros_like(vector)
+        self.square = torch.zeros_like(vector)
+        self.steps = torch.zeros((), device=vector.device)
 
     @property
     def gradient(self) -> Tensor:
@@ -72,3 +62,19 @@ class Adam:
         """Take up what `state` gave."""
         for name, tensor in self.state().items():
             tensor.copy_(state[name])
+
+
+def as_vector(model: nn.Module) -> Tensor:
+    """Make the parameters of `model`, and their gradients, views of one vector each.
+
+    The model must be on its final device. Returns (parameters), with its `grad`.
+    """
+    parameters = list(model.parameters())
+    vector = torch.cat([p.detach().flatten() for p in parameters])
+    vector.grad = torch.zeros_like(vector)
+    sizes = [p.numel() for p in parameters]
+    values, gradients = vector.split(sizes), vector.grad.split(sizes)
+    for parameter, value, gradient in zip(parameters, values, gradients, strict=True):
+        parameter.data = value.view_as(parameter)
+        parameter.grad = gradient.view_as(parameter)
+    return vector

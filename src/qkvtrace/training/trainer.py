@@ -12,7 +12,7 @@ from qkvtrace.corpus.batches import Batch
 from qkvtrace.model.transformer import Transformer
 from qkvtrace.settings import TrainingSettings
 from qkvtrace.training.objective import loss_sum
-from qkvtrace.training.optimizer import Adam
+from qkvtrace.training.optimizer import Adam, as_vector
 from qkvtrace.training.schedule import learning_rate
 
 
@@ -44,7 +44,7 @@ class Trainer:
         self.settings = settings
         self.last_step = last_step
         self.device = next(model.parameters()).device
-        self.optimizer = Adam(model, settings)
+        self.optimizer = Adam(as_vector(model), settings)
         self.epoch = 0  # whole epochs done
         self.batch = 0  # batches done of the epoch that has begun
         self.step = 0  # batches done in all

@@ -9,6 +9,15 @@ from qkvtrace.model.transformer import Transformer
 from qkvtrace.translation.search import greedy
 
 
+def translations(model: Transformer, batches: Batches, target: Vocabulary) -> list[list[str]]:
+    """The greedy translation of each source, in the order of the split, as tokens of `target`."""
+    return [
+        target.words(ids)
+        for batch in batches.in_order()
+        for ids in greedy(model, batch.source).ids.tolist()
+    ]
+
+
 def exact_match(
     model: Transformer, batches: Batches, pairs: Sequence[TokenPair], target: Vocabulary
 ) -> float:
@@ -20,12 +29,6 @@ def exact_match(
         pairs: source and reference tokens; a reference with an unknown word is never met.
         target: turns ids into tokens.
     """
-    translations = [
-        target.words(ids)
-        for batch in batches.in_order()
-        for ids in greedy(model, batch.source).ids.tolist()
-    ]
-    hits = sum(
-        words == reference for words, (_, reference) in zip(translations, pairs, strict=True)
-    )
+    made = translations(model, batches, target)
+    hits = sum(words == reference for words, (_, reference) in zip(made, pairs, strict=True))
     return hits / len(pairs)

@@ -9,7 +9,7 @@ from qkvtrace.snapshots.interventions import changed
 from qkvtrace.studies.answer import Cell
 from qkvtrace.studies.subject import AS_LEARNED, Subject
 from qkvtrace.studies.tools.translations import yes_no
-from qkvtrace.translation.search import greedy
+from qkvtrace.translation.quality import translations
 
 BATCH_SIZE = 64
 MOST_WORDS = 12  # of a translation that goes on and on
@@ -61,11 +61,7 @@ class Trial:
         shown = [str(each) for each in self.subject.translate(self.sentences, change)]
         model, target = self.subject.model(), self.subject.trained.target
         with changed(model, change):
-            made = [
-                target.words(ids)
-                for batch in self.batches.in_order()
-                for ids in greedy(model, batch.source).ids.tolist()
-            ]
+            made = translations(model, self.batches, target)
         exact = sum(words == wanted for words, (_, wanted) in zip(made, self.pairs, strict=True))
         return Effect(shown, exact, len(set(map(tuple, made))))
 
