@@ -22,7 +22,7 @@ endif
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help train translate study page board prepare bench bench-tab gpu picture screenshots test lint format clean
+.PHONY: help train translate study claims page board prepare bench bench-tab gpu picture screenshots test lint format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name does; do \
@@ -36,6 +36,9 @@ translate: $(BIN)/.ready ## translate TEXT="...", or each line of stdin
 
 study: $(BIN)/.ready ## the article's experiments; ARGS="study=word_order" is one of them
 	@$(BIN)/python scripts/study.py $(ARGS)
+
+claims: $(BIN)/.ready ## test what texts claim, over 32 seeds; ARGS="seeds=8 claims=[symmetry,word_order]"
+	@$(BIN)/python scripts/claims.py $(ARGS)
 
 page: $(BIN)/.ready ## one page of a run and its studies, which opens from disk
 	@$(BIN)/python scripts/page.py $(ARGS)

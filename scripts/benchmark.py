@@ -1,8 +1,8 @@
 """How long a training step and a whole training take on this machine: make bench.
 
 Each is measured in turn with something that everybody has: the step with the same step of PyTorch's
-own `nn.Transformer` and `torch.optim.AdamW`, the whole training with `import torch`. Their ratios
-hold where milliseconds drift.
+own `nn.Transformer` and `torch.optim.AdamW`, a step of 32 seeds together with that of one, the
+whole training with `import torch`. Their ratios hold where milliseconds drift.
 """
 
 import os
@@ -13,13 +13,23 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
 from qkvtrace.command import command, composed, plain
 from qkvtrace.conversion import from_config
 from qkvtrace.settings import BenchmarkSettings, Settings
+
+if TYPE_CHECKING:
+    from qkvtrace.corpus.batches import Batch, Batches
+    from qkvtrace.corpus.prepared import Corpus
+
+Step = Callable[[], None]
+SEEDS = 32  # that are trained together
 
 
 @command("benchmark")
@@ -36,16 +46,25 @@ def main(config: DictConfig) -> None:
             )
             for number in range(1 + benchmark.repeats)
         ][1:]  # the first round warms up byte code and caches
-        ours, theirs = steps(settings, Path(folder))
+        batches = corpus_and_batches(settings, Path(folder))
+    ours, theirs = step(settings, *batches), step_of_pytorch(settings, *batches)
+    together = step_together(settings, *batches)
     seconds = [(training[0], importing[0]) for training, importing in pairs]
     report("a whole training, 30 epochs", "s", seconds, "import torch")
     print(f"its peak memory: {max(training[1] for training, _ in pairs):.0f} MB")
 
-    milliseconds = [
-        (timed(ours, benchmark.steps), timed(theirs, benchmark.steps))
+    compare("a training step, 8 sentences", ours, theirs, "nn.Transformer", benchmark)
+    few = replace(benchmark, steps=-(-benchmark.steps // 10))
+    compare(f"a step of {SEEDS} seeds together", together, ours, "of one", few)
+
+
+def compare(what: str, one: Step, other: Step, beside: str, benchmark: BenchmarkSettings) -> None:
+    """Time two kinds of steps in turn, and print the medians over the rounds."""
+    rounds = [
+        (timed(one, benchmark.steps), timed(other, benchmark.steps))
         for _ in range(1 + benchmark.repeats)
     ][1:]
-    report("a training step, 8 sentences", "ms", milliseconds, "nn.Transformer")
+    report(what, "ms", rounds, beside)
 
 
 def report(what: str, unit: str, rounds: list[tuple[float, float]], beside: str) -> None:
@@ -66,27 +85,22 @@ def process(command: list[str]) -> tuple[float, float]:
     return time.perf_counter() - started, usage.ru_maxrss * kilobyte / 1e6
 
 
-def timed(step: Callable[[], None], count: int) -> float:
-    """The median of `count` steps, in milliseconds."""
-    times = []
-    for _ in range(count):
+def timed(step: Step, times: int) -> float:
+    """The median of so many steps, in milliseconds."""
+    taken = []
+    for _ in range(times):
         started = time.perf_counter()
         step()
-        times.append(time.perf_counter() - started)
-    return 1000 * statistics.median(times)
+        taken.append(time.perf_counter() - started)
+    return 1000 * statistics.median(taken)
 
 
-def steps(settings: Settings, outputs: Path) -> tuple[Callable[[], None], Callable[[], None]]:
-    """A training step of ours and one of PyTorch's modules, each with the making of its batch."""
+def corpus_and_batches(settings: Settings, outputs: Path) -> "tuple[Corpus, Batches]":
+    """What the steps are taken on."""
     import torch
-    from torch import nn
 
-    from qkvtrace.corpus.batches import Batch, Batches
+    from qkvtrace.corpus.batches import Batches
     from qkvtrace.corpus.prepared import prepare
-    from qkvtrace.corpus.vocabulary import PAD
-    from qkvtrace.model.device import choose_threads
-    from qkvtrace.model.stored import build_model
-    from qkvtrace.training.trainer import Trainer
 
     corpus = prepare(settings.data, outputs / "prepared")
     batches = Batches(
@@ -96,22 +110,60 @@ def steps(settings: Settings, outputs: Path) -> tuple[Callable[[], None], Callab
         size=settings.training.batch_size,
         device=torch.device("cpu"),
     )
+    return corpus, batches
 
-    def forever() -> Iterator[Batch]:
-        epoch = 0
-        while True:
-            epoch += 1
-            for batch in batches.shuffled(0, epoch):
-                if len(batch.source) == batches.size:  # an epoch's last batch may be smaller
-                    yield batch
+
+def full(batches: "Batches", seed: int) -> "Iterator[Batch]":
+    """Batches of whole size without end: an epoch's last one may be smaller."""
+    for epoch in count(1):
+        for batch in batches.shuffled(seed, epoch):
+            if len(batch.source) == batches.size:
+                yield batch
+
+
+def step(settings: Settings, corpus: "Corpus", batches: "Batches") -> Step:
+    """A training step of ours, with the making of its batch."""
+    from qkvtrace.model.device import choose_threads
+    from qkvtrace.model.stored import build_model
+    from qkvtrace.training.trainer import Trainer
 
     model = build_model(settings, corpus.source, corpus.target)
     choose_threads(model)
     trainer = Trainer(model, settings.training, 10**9)
-    mine, others = forever(), forever()
+    mine = full(batches, 0)
+    return lambda: trainer.train_step(next(mine))
 
-    def ours() -> None:
-        trainer.train_step(next(mine))
+
+def step_together(settings: Settings, corpus: "Corpus", batches: "Batches") -> Step:
+    """A step of an ensemble, likewise."""
+    import torch
+
+    from qkvtrace.model.device import threads_for
+    from qkvtrace.model.stored import build_model
+    from qkvtrace.training.ensemble import Ensemble
+
+    ensemble = Ensemble(
+        lambda: build_model(settings, corpus.source, corpus.target),
+        range(SEEDS),
+        settings.training,
+        10**9,
+        torch.device("cpu"),
+    )
+    theirs = [full(batches, seed) for seed in ensemble.seeds]
+
+    def take() -> None:
+        with threads_for(ensemble.rows.numel()):
+            ensemble.train_step([next(each) for each in theirs])
+
+    return take
+
+
+def step_of_pytorch(settings: Settings, corpus: "Corpus", batches: "Batches") -> Step:
+    """A step of PyTorch's modules, likewise."""
+    import torch
+    from torch import nn
+
+    from qkvtrace.corpus.vocabulary import PAD
 
     shape = settings.model
     warnings.simplefilter("ignore")  # nn.Transformer's, about an optimisation that it leaves out
@@ -140,7 +192,7 @@ def steps(settings: Settings, outputs: Path) -> tuple[Callable[[], None], Callab
         embedded: torch.Tensor = peer[side](ids) * 8 + peer[f"{side}_positions"](places)
         return nn.functional.dropout(embedded, shape.dropout)
 
-    def theirs() -> None:
+    def take() -> None:
         batch = next(others)
         given, wanted = batch.target[:, :-1], batch.target[:, 1:]
         optimizer.zero_grad()
@@ -156,7 +208,8 @@ def steps(settings: Settings, outputs: Path) -> tuple[Callable[[], None], Callab
         nn.utils.clip_grad_norm_(peer.parameters(), 1.0)
         optimizer.step()
 
-    return ours, theirs
+    others = full(batches, 0)
+    return take
 
 
 if __name__ == "__main__":

@@ -312,13 +312,21 @@ class StudySettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeldOutSettings:
+    """What generalisation is measured with: validation pairs that are none of the training's."""
+
+    data: DataSettings
+    training: TrainingSettings
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClaimsSettings(Recipe):
     """Which claims are tested, on how many seeds of what; claims have settings of their own."""
 
     seeds: int
     members: int
     claims: tuple[str, ...] | None
-    held_out: tuple[str, ...]
+    held_out: HeldOutSettings
 
     def __post_init__(self) -> None:
         for name in ("seeds", "members"):

@@ -11,10 +11,14 @@ import pytest
 
 from qkvtrace.errors import UserError
 from qkvtrace.runs import files
-from qkvtrace.runs.folder import Run
+from qkvtrace.runs.folder import Run, nested
 from qkvtrace.runs.metrics import Metrics, write_metrics
 from qkvtrace.studies.answer import Answer, Heatmap, Table
 from qkvtrace.studies.catalogue import STUDIES
+from qkvtrace.studies.claims.claim import Measured, Part
+from qkvtrace.studies.claims.kept import HeldOut, Report, load
+from qkvtrace.studies.claims.kept import keep as keep_claims
+from qkvtrace.studies.claims.verdict import Result, finding
 from qkvtrace.studies.kept import keep
 from qkvtrace.studies.subject import Subject
 from qkvtrace.training.saving import Saver
@@ -129,3 +133,44 @@ def test_a_damaged_study_is_named_and_the_earlier_page_stays(run: Run) -> None:
     with pytest.raises(UserError, match=r"damaged file .*word_order/study.json"):
         write_page(run)
     assert run.page.read_bytes() == before
+
+
+def claims(run: Run) -> Report:
+    """On models like the run's; one claim, of which nothing is sure yet."""
+    part = Part(name="p", says=TOKEN, measure="m", unit="u", least=0.1)
+    found = finding(part, Measured([0.25]))
+    settings = nested(run.settings())
+    return Report(
+        made="2026-12-01T09:30:00+00:00",
+        versions={},
+        git_revision=None,
+        corpus="small",
+        fingerprint="f" * 64,
+        model=settings["model"],
+        training=settings["training"],
+        held_out=HeldOut("other", 1),
+        seeds=[0],
+        epochs=3,
+        seconds=1.0,
+        results=[Result("n", "a", TOKEN, "</script>", "s", found.verdict, [found])],
+    )
+
+
+def test_the_page_holds_the_claims_of_models_like_the_runs(run: Run, tmp_path: Path) -> None:
+    keep(run.studies, "word_order", Asked(), ANSWER)
+    write_page(run)
+    assert data(run.page)["claims"] is None
+    keep_claims(tmp_path / "claims" / "now", claims(run))
+    write_page(run)
+    assert data(run.page)["claims"] == load(tmp_path / "claims" / "now" / "claims.json")
+    assert "<img" not in run.page.read_text(encoding="utf-8").split("<script>", 1)[0]
+
+
+def test_damaged_claims_are_left_out_with_a_note(run: Run, tmp_path: Path) -> None:
+    keep(run.studies, "word_order", Asked(), ANSWER)
+    without = write_page(run)
+    keep_claims(tmp_path / "claims" / "now", claims(run))
+    (tmp_path / "claims" / "now" / "claims.json").write_text("{")
+    (note,) = [note for note in write_page(run) if note not in without]
+    assert re.fullmatch(r"without these claims: .*damaged file .*now/claims\.json", note)
+    assert data(run.page)["claims"] is None

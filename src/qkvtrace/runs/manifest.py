@@ -21,14 +21,18 @@ def manifest(*, seed: int, device: str, corpus: str, parameters: int) -> dict[st
     """
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version()}
-        | {package: version(package) for package in PACKAGES},
+        "versions": versions(),
         "git_revision": git_revision(),
         "seed": seed,
         "device": device,
         "corpus": corpus,
         "parameters": parameters,
     }
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the packages that results depend on, by name."""
+    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
 
 
 def git_revision() -> str | None:

@@ -1,4 +1,4 @@
-"""A run as one page that opens from disk: the view to explore, and every study that was made.
+"""A run as one page that opens from disk: the view to explore, its studies, claims of its kind.
 
 The page is its data as JSON, and the scripts that draw it, the same as in TensorBoard's tab.
 """
@@ -14,6 +14,7 @@ from qkvtrace.runs import files
 from qkvtrace.runs.folder import Run
 from qkvtrace.runs.metrics import read_metrics
 from qkvtrace.studies.catalogue import STUDIES
+from qkvtrace.studies.claims import kept as claims
 from qkvtrace.studies.kept import kept
 from qkvtrace.views.embedded import embedded
 from qkvtrace.views.history import Cache, History
@@ -23,7 +24,7 @@ WEB = Path(__file__).parent / "web"
 STYLES = ("explorer.css", "page.css")
 SCRIPTS = (
     *("colours.js", "drawing.js", "labels.js", "key.js", "matrix.js"),
-    *("tables.js", "pictures.js", "studies.js"),
+    *("tables.js", "pictures.js", "claims.js", "studies.js"),
     *("grid.js", "curves.js", "cloud.js", "state.js", "choices.js", "sources.js", "story.js"),
     *("side.js", "explorer.js", "page.js"),
 )
@@ -38,19 +39,22 @@ def write_page(run: Run) -> list[str]:
 
     Raises UserError if no study was made of the run yet, or one is damaged.
     """
-    data = answers(run)
+    data, unreadable = answers(run)
     there = [study["name"] for study in data["studies"]]
     explored = explore(run)
     files.write_text(run.page, html(f"{run.folder.name} · qkvtrace", data | {"explore": explored}))
     missing = [name for name in STUDIES if name not in there]
     lacking = [f"without these studies (make study): {', '.join(missing)}"] if missing else []
-    return lacking + ([explored["about"]["note"]] if explored and explored["about"]["note"] else [])
+    noted = [explored["about"]["note"]] if explored and explored["about"]["note"] else []
+    return lacking + unreadable + noted
 
 
-def answers(run: Run) -> dict[str, Any]:
-    """What the run is, and the studies that were made of it, in their order.
+def answers(run: Run) -> tuple[dict[str, Any], list[str]]:
+    """What the run is, the studies that were made of it, in their order, and claims of its kind.
 
-    Raises UserError if none was made yet, or one is damaged.
+    The sentences with it say which reports on claims cannot be read and are left out.
+
+    Raises UserError if no study was made yet, or one is damaged.
     """
     studies = [kept(run.studies, name) for name in STUDIES]
     there = [study for study in studies if study is not None]
@@ -59,11 +63,13 @@ def answers(run: Run) -> dict[str, Any]:
             f"expected studies of the run (make study ARGS=run={run} makes them), found none: "
             f"{run.studies}"
         )
-    return {"facts": facts(run), "vocabulary": vocabulary(run), "studies": there}
+    tested, unreadable = claims.about(run)
+    named = {"facts": facts(run), "vocabulary": vocabulary(run)}
+    return named | {"studies": there, "claims": tested}, unreadable
 
 
 def sources(run: Run) -> list[Path]:
-    """The files that `answers` reads."""
+    """The files of the run that `answers` reads."""
     vocabularies = [run.vocabulary(side) for side in ("source", "target")]
     studies = [run.studies / name / "study.json" for name in STUDIES]
     return [run.manifest, run.metrics, run.settings_file, *vocabularies, *studies]

@@ -131,12 +131,13 @@ class QKVPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # TensorBoard has 
         return scene.curves(history.layer(place.site, place.layer), place)
 
     def answers(self, asked: Asked) -> Data:
-        """The studies that were made of a run."""
+        """The studies that were made of a run, and claims of its kind."""
         from qkvtrace.views import page
 
         run = Run.open(self.logdir.run(asked.get("run", "")))
         self._check_inside(page.sources(run))
-        return page.answers(run)
+        data, _ = page.answers(run)
+        return data
 
     def neighbours(self, asked: Asked) -> Data:
         """The vectors nearest to one point's at one epoch."""

@@ -10,14 +10,18 @@ const Studies = (() => {
   const ROWS = 16; // of a table that is not drawn; the rest is folded
 
   /** What the studies of a run are about, and a list of them. */
-  const header = ({ facts, studies }) => [
+  const header = ({ facts, studies, claims }) => [
     html("h1", { text: "How attention was learned" }),
     html("p", { class: "facts", text: facts }),
-    html("ol", { class: "contents" }, ...studies.map(({ name, title }) =>
-      html("li", {}, html("a", { href: `#${name}`, text: title })))),
+    html("ol", { class: "contents" },
+      ...[...studies, ...(claims ? [Claims.titled(claims)] : [])].map(({ name, title }) =>
+        html("li", {}, html("a", { href: `#${name}`, text: title })))),
   ];
 
-  const sections = ({ studies }) => studies.map((study, i) => section(study, i + 1));
+  const sections = ({ studies, claims }) => [
+    ...studies.map((study, i) => section(study, i + 1)),
+    ...(claims ? [Claims.section(claims, studies.length + 1)] : []),
+  ];
 
   /** A study as a section; `number` stands before its title. */
   function section(study, number) {

@@ -1,0 +1,128 @@
+"""What the tests of claims share: members whose snapshots are planted: the truth is known."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import torch
+from torch import Tensor
+
+from qkvtrace.corpus.prepared import Corpus
+from qkvtrace.settings import InterventionSettings, ModelSettings, Recipe
+from qkvtrace.snapshots.probes import Sentence, Snapshot
+from qkvtrace.studies.claims.claim import Claim
+from qkvtrace.studies.claims.laboratory import AS_LEARNED, LAST, Laboratory, Words
+from qkvtrace.studies.claims.verdict import Result, judged
+
+ROOT = Path(__file__).parents[3]
+SEEDS = 12
+
+Values = Callable[[int, int, list[Sentence]], Mapping[str, Tensor]]  # seed, epoch, sentences
+Translate = Callable[[int, int, InterventionSettings, Words], list[str]]
+Variant = Callable[[Recipe], dict[str, Any]]  # what is planted under a recipe
+
+
+@dataclass
+class PlantedMember:
+    """Stands where a trained member would: what it shows and says was made up by a test."""
+
+    seed: int
+    settings: Recipe
+    corpus: Corpus
+    values: Values = lambda seed, epoch, sentences: {}
+    translation: Translate = lambda seed, epoch, change, words: list(words)
+    losses: Tensor = field(default_factory=lambda: torch.zeros(1))
+    updates: Tensor = field(default_factory=lambda: torch.zeros(1))
+
+    def observe(
+        self, sentences: Sequence[str], patterns: Sequence[str] = (), epoch: int = LAST
+    ) -> Snapshot:
+        found = [
+            Sentence(["<sos>", *text.split(), "<eos>"], ["<sos>", *text.split()], [], None)
+            for text in sentences
+        ]
+        return Snapshot(epoch, 0, found, dict(self.values(self.seed, epoch, found)))
+
+    def translate(
+        self,
+        sources: Sequence[Words],
+        change: InterventionSettings = AS_LEARNED,
+        epoch: int = LAST,
+    ) -> list[list[str]]:
+        return [self.translation(self.seed, epoch, change, words) for words in sources]
+
+    def exact_match(
+        self, change: InterventionSettings = AS_LEARNED, epoch: int = LAST, split: str = "valid"
+    ) -> float:
+        pairs = self.corpus.splits[split]
+        made = self.translate([source for source, _ in pairs], change, epoch)
+        return sum(m == r for m, (_, r) in zip(made, pairs, strict=True)) / len(pairs)
+
+    def words(self, text: str) -> list[str]:
+        return text.split()
+
+
+@dataclass
+class PlantedLaboratory:
+    """Hands out planted members; `member` makes one of a seed and the settings asked for."""
+
+    base: Recipe
+    held_out: Recipe
+    member: Callable[[int, Recipe], PlantedMember]
+    seeds: list[int] = field(default_factory=lambda: list(range(SEEDS)))
+
+    def members(self, settings: Recipe) -> list[PlantedMember]:
+        return [self.member(seed, settings) for seed in self.seeds]
+
+    def corpus(self, settings: Recipe) -> Corpus:
+        return self.member(self.seeds[0], settings).corpus
+
+
+@pytest.fixture(scope="session")
+def recipe(
+    data_settings: Callable[..., Any],
+    model_settings: Callable[..., ModelSettings],
+    training_settings: Callable[..., Any],
+) -> Callable[..., Recipe]:
+    """Recipe of a tiny model, of which some are changed: one layer and one head by default."""
+
+    def build(name: str = "base", **changed: Any) -> Recipe:
+        return Recipe(
+            data=data_settings(name=name),
+            model=model_settings(**({"layers": 1, "heads": 1, "width": 8} | changed)),
+            training=training_settings(),
+            outputs="outputs",
+        )
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def judge(recipe: Callable[..., Recipe], corpus: Corpus) -> Callable[..., Result]:
+    """The result of a claim over planted members: judge(claim, values=..., translation=...).
+
+    What differs between variants is planted by `variant`, which is given the recipe asked for.
+    """
+
+    def build(
+        claim: Claim, corpus: Corpus = corpus, variant: Variant = lambda wanted: {}, **planted: Any
+    ) -> Result:
+        def member(seed: int, wanted: Recipe) -> PlantedMember:
+            return PlantedMember(seed, wanted, corpus, **(planted | variant(wanted)))
+
+        laboratory = PlantedLaboratory(recipe("base"), recipe("held_out"), member)
+        return judged("planted", claim, dict(claim.measure(cast(Laboratory, laboratory))))
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def trained(recipe: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
+    """Two seeds of a model with two layers and heads, trained on the default corpus for a bit."""
+    base = recipe("eat_drink_read", layers=2, heads=2, width=16)
+    data = replace(base.data, train=str(ROOT / "data" / "eat_drink_read.tsv"))
+    outputs = str(tmp_path_factory.mktemp("laboratory"))
+    base = replace(base, data=data, outputs=outputs)
+    return Laboratory(base, base, [3, 4], torch.device("cpu"))

@@ -1,0 +1,73 @@
+"""Seeds that are trained some at a time are judged together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, cast
+
+from qkvtrace.errors import UserError
+from qkvtrace.studies.claims.claim import Claim, Measured, Part
+from qkvtrace.studies.claims.laboratory import Laboratory
+from qkvtrace.studies.claims.testing import verdicts
+
+PART = Part(name="only", says="It is so.", measure="m", unit="u", least=0.0)
+
+
+@dataclass
+class Seeds:
+    """Stands where a laboratory would."""
+
+    seeds: list[int]
+
+
+@dataclass
+class Counted:
+    """A claim whose numbers are the seeds; it cannot be measured where a seed is too large."""
+
+    letter: ClassVar = "z"
+    title: ClassVar = "Counted"
+    sentence: ClassVar = "Seeds are numbers."
+    source: ClassVar = "nowhere"
+    parts: ClassVar = (PART,)
+
+    largest: int
+    asked: list[list[int]] = field(default_factory=list)
+
+    def measure(self, laboratory: Laboratory) -> Mapping[str, Measured]:
+        self.asked.append(laboratory.seeds)
+        if max(laboratory.seeds) > self.largest:
+            raise UserError("too large")
+        effect = [float(seed) for seed in laboratory.seeds]
+        return {"only": Measured(effect, {"less": [value - 1 for value in effect]})}
+
+
+def laboratories(*chunks: list[int]) -> list[Laboratory]:
+    return cast(list[Laboratory], [Seeds(chunk) for chunk in chunks])
+
+
+def named(**claims: Any) -> dict[str, Claim]:
+    return claims
+
+
+def test_the_seeds_of_all_laboratories_count() -> None:
+    chunks = laboratories([0, 1, 2], [3, 4, 5], [6, 7])
+    (result,), failed = verdicts(named(counted=Counted(9)), chunks)
+    assert not failed
+    assert result.findings[0].values == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert result.findings[0].controls[0].values == [-1, 0, 1, 2, 3, 4, 5, 6]
+    (once,), _ = verdicts(named(counted=Counted(9)), laboratories(list(range(8))))
+    assert once == result
+
+
+def test_a_claim_that_cannot_be_measured_leaves_the_others() -> None:
+    bad, good = Counted(3), Counted(9)
+    results, failed = verdicts(named(bad=bad, good=good), laboratories([0, 1], [4], [5]))
+    assert [result.name for result in results] == ["good"]
+    assert failed == {"bad": "too large"}
+    assert bad.asked == [[0, 1], [4]]  # and is not asked again
+
+
+def test_one_laboratory_is_asked_by_all_claims_before_the_next() -> None:
+    order: list[list[int]] = []
+    first, second = Counted(9, order), Counted(9, order)
+    verdicts(named(first=first, second=second), laboratories([0], [1]))
+    assert order == [[0], [0], [1], [1]]
