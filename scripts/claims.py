@@ -29,9 +29,9 @@ def main(config: DictConfig) -> None:
         from qkvtrace.runs import files
         from qkvtrace.runs.manifest import git_revision, versions
         from qkvtrace.studies.claims.catalogue import CLAIMS
-        from qkvtrace.studies.claims.kept import HeldOut, Report, keep
-        from qkvtrace.studies.claims.laboratory import Laboratory
-        from qkvtrace.studies.claims.testing import verdicts
+        from qkvtrace.studies.evidence.kept import HeldOut, Report, keep
+        from qkvtrace.studies.evidence.laboratory import Laboratory
+        from qkvtrace.studies.evidence.testing import verdicts
         from qkvtrace.views.claims import print_report, write_board
         from qkvtrace.views.progress import EnsembleProgress
 

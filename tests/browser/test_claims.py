@@ -15,10 +15,10 @@ from playwright.sync_api import Locator, Page, expect
 from qkvtrace.runs import files
 from qkvtrace.runs.folder import Run, nested
 from qkvtrace.studies.answer import Answer
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.kept import HeldOut, Report
-from qkvtrace.studies.claims.kept import keep as keep_claims
-from qkvtrace.studies.claims.verdict import Result, finding, together
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.kept import HeldOut, Report
+from qkvtrace.studies.evidence.kept import keep as keep_claims
+from qkvtrace.studies.evidence.verdict import Result, finding, together
 from qkvtrace.studies.kept import keep as keep_answer
 from qkvtrace.studies.word_order import WordOrder
 from qkvtrace.training.saving import Saver
@@ -223,7 +223,7 @@ def test_a_part_says_in_words_what_came_out(opened: Callable[..., Page]) -> None
     expect(twin.locator(".warned")).to_have_text("The control “twin” is as exact.")
 
 
-@pytest.mark.parametrize("seeds", [1, 5, 32, 1000])
+@pytest.mark.parametrize("seeds", [1, 8, 32, 1000])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_every_seed_is_a_dot_where_its_value_is(
     opened: Callable[..., Page], keep: Callable[..., None], seeds: int, width: int
@@ -247,7 +247,7 @@ def test_every_seed_is_a_dot_where_its_value_is(
         bound = "at least" if found.part.because is None else "at most"
         expect(picture.locator(".bound text")).to_contain_text(bound)
         bars = picture.locator(".average.effect path")
-        assert bars.count() == (1 if seeds >= 5 else 0)
+        assert bars.count() == (1 if seeds >= 8 else 0)
     page.locator("#claims").evaluate("section => section.scrollIntoView()")
     if seeds == 32:
         keep(page, f"claims_{width}")
@@ -276,7 +276,7 @@ def test_dots_of_32_seeds_do_not_touch(opened: Callable[..., Page]) -> None:
 
 
 def test_a_dot_says_its_seed_and_its_value(opened: Callable[..., Page]) -> None:
-    page = opened(5)
+    page = opened(8)
     picture = drawn(page).first
     picture.scroll_into_view_if_needed()
     box = picture.bounding_box()
@@ -293,7 +293,7 @@ def test_a_dot_says_its_seed_and_its_value(opened: Callable[..., Page]) -> None:
 
 
 def test_all_numbers_unfold(opened: Callable[..., Page]) -> None:
-    page = opened(5)
+    page = opened(8)
     figure = page.locator("#claim-claim_d figure").first
     figure.locator("summary").click()
     expect(figure.locator("th")).to_have_text(["seed", "measured", "second layer"])
@@ -301,7 +301,7 @@ def test_all_numbers_unfold(opened: Callable[..., Page]) -> None:
 
 
 def test_text_of_a_claim_is_shown_as_it_is(opened: Callable[..., Page]) -> None:
-    page = opened(5)
+    page = opened(8)
     claim = page.locator("#claim-claim_e")
     expect(claim.locator("h3")).to_contain_text(MARKUP)
     expect(claim.locator(".measure")).to_have_text(f"Measured: {MARKUP}")
@@ -344,7 +344,7 @@ def test_a_printed_picture_fits_its_sheet(opened: Callable[..., Page]) -> None:
 def test_a_run_of_another_kind_has_no_such_section(
     new_page: Callable[..., Page], tested: Callable[[int], Run], tmp_path: Path, said: list[str]
 ) -> None:
-    run = tested(5)
+    run = tested(8)
     path = tmp_path / "claims" / "now" / "claims.json"
     files.write_json(path, files.read_json(path) | {"fingerprint": "e" * 64})
     write_page(run)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from qkvtrace.studies.claims.catalogue import CLAIMS
-from qkvtrace.studies.claims.interval import FEWEST
+from qkvtrace.studies.evidence.interval import FEWEST
 
 Script = Callable[..., CompletedProcess[str]]
 

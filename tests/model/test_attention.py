@@ -21,7 +21,8 @@ MASKS = {
 
 def attention(implementation: str = "explicit", **options: Any) -> Attention:
     torch.manual_seed(0)
-    module = Attention(WIDTH, H, **{"dropout": 0.0, "implementation": implementation} | options)
+    settings: dict[str, Any] = {"dropout": 0.0, "implementation": implementation} | options
+    module = Attention(WIDTH, H, **settings)
     return module.eval()
 
 

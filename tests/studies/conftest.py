@@ -1,8 +1,9 @@
-"""What the tests of studies share: a small trained run, and each study with its defaults."""
+"""What the tests of studies and claims share: a small trained run, each study, trained seeds."""
 
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import yaml
 
 from qkvtrace.conversion import from_config
 from qkvtrace.runs.folder import Run
+from qkvtrace.settings import DataSettings, ModelSettings, Recipe, TrainingSettings
 from qkvtrace.studies.answer import Answer, Cell, Table
 from qkvtrace.studies.catalogue import STUDIES
+from qkvtrace.studies.evidence.laboratory import Laboratory
 from qkvtrace.studies.study import Study
 from qkvtrace.studies.subject import Subject
 
@@ -70,3 +73,32 @@ def rows() -> Callable[[Table], list[dict[str, Cell]]]:
 def named() -> Callable[[Answer, str], Table]:
     """The table of an answer that has a name."""
     return lambda answer, name: next(table for table in answer.tables if table.name == name)
+
+
+@pytest.fixture(scope="session")
+def recipe(
+    data_settings: Callable[..., DataSettings],
+    model_settings: Callable[..., ModelSettings],
+    training_settings: Callable[..., TrainingSettings],
+) -> Callable[..., Recipe]:
+    """Recipe of a tiny model, of which some are changed: one layer and one head by default."""
+
+    def build(name: str = "base", **changed: Any) -> Recipe:
+        return Recipe(
+            data=data_settings(name=name),
+            model=model_settings(**({"layers": 1, "heads": 1, "width": 8} | changed)),
+            training=training_settings(),
+            outputs="outputs",
+        )
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def trained(recipe: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
+    """Two seeds of a model with two layers and heads, trained on the default corpus for a bit."""
+    base = recipe("eat_drink_read", layers=2, heads=2, width=16)
+    data = replace(base.data, train=str(ROOT / "data" / "eat_drink_read.tsv"))
+    outputs = str(tmp_path_factory.mktemp("laboratory"))
+    base = replace(base, data=data, outputs=outputs)
+    return Laboratory(base, base, [3, 4], torch.device("cpu"))

@@ -15,10 +15,10 @@ from qkvtrace.runs.folder import Run, nested
 from qkvtrace.runs.metrics import Metrics, write_metrics
 from qkvtrace.studies.answer import Answer, Heatmap, Table
 from qkvtrace.studies.catalogue import STUDIES
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.kept import HeldOut, Report, load
-from qkvtrace.studies.claims.kept import keep as keep_claims
-from qkvtrace.studies.claims.verdict import Result, finding
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.kept import HeldOut, Report, load
+from qkvtrace.studies.evidence.kept import keep as keep_claims
+from qkvtrace.studies.evidence.verdict import Result, finding
 from qkvtrace.studies.kept import keep
 from qkvtrace.studies.subject import Subject
 from qkvtrace.training.saving import Saver

@@ -13,9 +13,9 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from qkvtrace.studies.claims.interval import FEWEST, Interval
-from qkvtrace.studies.claims.kept import Report
-from qkvtrace.studies.claims.verdict import Control, Finding, Result, Verdict
+from qkvtrace.studies.evidence.interval import FEWEST, Interval
+from qkvtrace.studies.evidence.kept import Report
+from qkvtrace.studies.evidence.verdict import Finding, Result, Verdict
 from qkvtrace.studies.tools.wording import listed
 from qkvtrace.views.terminal import console
 
@@ -229,19 +229,10 @@ def asked(finding: Finding) -> str:
 
 
 def unexceeded(finding: Finding) -> list[str]:
-    """The controls that show as much as the effect, as far as can be told.
-
-    Of an identity, those where it is as exact: there the measure could not have failed.
-    """
+    """The controls that show as much as the effect, as far as can be told."""
     if len(finding.values) < FEWEST:
         return []
-    return [control.name for control in finding.controls if _as_much(finding, control)]
-
-
-def _as_much(finding: Finding, control: Control) -> bool:
-    if finding.part.because is None:
-        return not control.exceeded
-    return all(abs(value) <= finding.part.least for value in control.values)
+    return [control.name for control in finding.controls if not control.exceeded]
 
 
 def _unexceeded(finding: Finding) -> list[str]:

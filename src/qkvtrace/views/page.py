@@ -14,7 +14,7 @@ from qkvtrace.runs import files
 from qkvtrace.runs.folder import Run
 from qkvtrace.runs.metrics import read_metrics
 from qkvtrace.studies.catalogue import STUDIES
-from qkvtrace.studies.claims import kept as claims
+from qkvtrace.studies.evidence import kept as claims
 from qkvtrace.studies.kept import kept
 from qkvtrace.views.embedded import embedded
 from qkvtrace.views.history import Cache, History

@@ -1,7 +1,7 @@
 """What the tests of claims share: members whose snapshots are planted: the truth is known."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from qkvtrace.corpus.prepared import Corpus
-from qkvtrace.settings import InterventionSettings, ModelSettings, Recipe
+from qkvtrace.settings import InterventionSettings, Recipe
 from qkvtrace.snapshots.probes import Sentence, Snapshot
-from qkvtrace.studies.claims.claim import Claim
-from qkvtrace.studies.claims.laboratory import AS_LEARNED, LAST, Laboratory, Words
-from qkvtrace.studies.claims.verdict import Result, judged
+from qkvtrace.studies.evidence.claim import Claim
+from qkvtrace.studies.evidence.laboratory import AS_LEARNED, LAST, Laboratory, Words
+from qkvtrace.studies.evidence.verdict import Result, judged
 
 ROOT = Path(__file__).parents[3]
 SEEDS = 12
@@ -81,25 +81,6 @@ class PlantedLaboratory:
 
 
 @pytest.fixture(scope="session")
-def recipe(
-    data_settings: Callable[..., Any],
-    model_settings: Callable[..., ModelSettings],
-    training_settings: Callable[..., Any],
-) -> Callable[..., Recipe]:
-    """Recipe of a tiny model, of which some are changed: one layer and one head by default."""
-
-    def build(name: str = "base", **changed: Any) -> Recipe:
-        return Recipe(
-            data=data_settings(name=name),
-            model=model_settings(**({"layers": 1, "heads": 1, "width": 8} | changed)),
-            training=training_settings(),
-            outputs="outputs",
-        )
-
-    return build
-
-
-@pytest.fixture(scope="session")
 def judge(recipe: Callable[..., Recipe], corpus: Corpus) -> Callable[..., Result]:
     """The result of a claim over planted members: judge(claim, values=..., translation=...).
 
@@ -116,13 +97,3 @@ def judge(recipe: Callable[..., Recipe], corpus: Corpus) -> Callable[..., Result
         return judged("planted", claim, dict(claim.measure(cast(Laboratory, laboratory))))
 
     return build
-
-
-@pytest.fixture(scope="session")
-def trained(recipe: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
-    """Two seeds of a model with two layers and heads, trained on the default corpus for a bit."""
-    base = recipe("eat_drink_read", layers=2, heads=2, width=16)
-    data = replace(base.data, train=str(ROOT / "data" / "eat_drink_read.tsv"))
-    outputs = str(tmp_path_factory.mktemp("laboratory"))
-    base = replace(base, data=data, outputs=outputs)
-    return Laboratory(base, base, [3, 4], torch.device("cpu"))

@@ -21,8 +21,8 @@ from qkvtrace.studies.claims.context import (
     shared,
     silhouettes,
 )
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory
-from qkvtrace.studies.claims.verdict import Finding, Result
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory
+from qkvtrace.studies.evidence.verdict import Finding, Result
 
 Judge = Callable[..., Result]
 

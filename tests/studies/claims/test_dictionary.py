@@ -23,9 +23,9 @@ from qkvtrace.studies.claims.dictionary import (
     same,
     sharpness,
 )
-from qkvtrace.studies.claims.drawn import draw
-from qkvtrace.studies.claims.laboratory import AS_LEARNED, UNTRAINED, Laboratory, Words
-from qkvtrace.studies.claims.verdict import Finding, Result, judged
+from qkvtrace.studies.claims.tools.drawn import draw
+from qkvtrace.studies.evidence.laboratory import AS_LEARNED, UNTRAINED, Laboratory, Words
+from qkvtrace.studies.evidence.verdict import Finding, Result, judged
 
 Judge = Callable[..., Result]
 

@@ -13,9 +13,9 @@ from torch.nn.functional import cosine_similarity
 from qkvtrace.errors import UserError
 from qkvtrace.snapshots.probes import Sentence
 from qkvtrace.studies.claims.five_sentences import FiveSentences, common
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory
-from qkvtrace.studies.claims.shared_words import SharedWords, deviation, gap
-from qkvtrace.studies.claims.verdict import Result
+from qkvtrace.studies.claims.tools.shared_words import SharedWords, deviation, gap
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory
+from qkvtrace.studies.evidence.verdict import Result
 
 Judge = Callable[..., Result]
 Values = Callable[[int, int, list[Sentence]], Mapping[str, Tensor]]

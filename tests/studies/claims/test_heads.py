@@ -14,7 +14,6 @@ from qkvtrace.errors import UserError
 from qkvtrace.settings import InterventionSettings, Recipe
 from qkvtrace.snapshots.probes import Sentence
 from qkvtrace.snapshots.sites import SITES
-from qkvtrace.studies.claims.choices import Choices
 from qkvtrace.studies.claims.heads import (
     Heads,
     difference,
@@ -23,8 +22,9 @@ from qkvtrace.studies.claims.heads import (
     one_look,
     several,
 )
-from qkvtrace.studies.claims.laboratory import UNTRAINED, Laboratory, Words
-from qkvtrace.studies.claims.verdict import Finding, Result, judged
+from qkvtrace.studies.claims.tools.choices import Choices
+from qkvtrace.studies.evidence.laboratory import UNTRAINED, Laboratory, Words
+from qkvtrace.studies.evidence.verdict import Finding, Result, judged
 from qkvtrace.studies.geometry import entropy
 
 Judge = Callable[..., Result]

@@ -7,7 +7,7 @@ import pytest
 from qkvtrace.corpus.prepared import Corpus
 from qkvtrace.settings import InterventionSettings
 from qkvtrace.studies.claims.learned_attention import LearnedAttention
-from qkvtrace.studies.claims.verdict import Result
+from qkvtrace.studies.evidence.verdict import Result
 
 Judge = Callable[..., Result]
 

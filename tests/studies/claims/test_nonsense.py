@@ -9,9 +9,9 @@ from qkvtrace.corpus.prepared import Corpus, TokenPair
 from qkvtrace.corpus.vocabulary import SPECIALS, Vocabulary
 from qkvtrace.errors import UserError
 from qkvtrace.settings import InterventionSettings
-from qkvtrace.studies.claims.laboratory import UNTRAINED, Laboratory
 from qkvtrace.studies.claims.nonsense import Nonsense, distance, nearest
-from qkvtrace.studies.claims.verdict import Result, judged
+from qkvtrace.studies.evidence.laboratory import UNTRAINED, Laboratory
+from qkvtrace.studies.evidence.verdict import Result, judged
 
 Judge = Callable[..., Result]
 Translate = Callable[[int, int, InterventionSettings, Sequence[str]], list[str]]

@@ -12,10 +12,10 @@ from qkvtrace.corpus.prepared import Corpus
 from qkvtrace.errors import UserError
 from qkvtrace.settings import Recipe
 from qkvtrace.snapshots.probes import Sentence, Snapshot
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory
 from qkvtrace.studies.claims.positions import OUTPUT, Positions, deviation
-from qkvtrace.studies.claims.sources import sources, texts
-from qkvtrace.studies.claims.verdict import Result, judged
+from qkvtrace.studies.claims.tools.sources import sources, texts
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory
+from qkvtrace.studies.evidence.verdict import Result, judged
 
 Judge = Callable[..., Result]
 WIDTH = 6

@@ -12,11 +12,11 @@ from torch.testing import assert_close
 from qkvtrace.settings import Recipe
 from qkvtrace.snapshots.probes import Sentence, Snapshot
 from qkvtrace.snapshots.sites import SITES
-from qkvtrace.studies.claims.choices import choices
-from qkvtrace.studies.claims.drawn import WIDTHS, draw, products
-from qkvtrace.studies.claims.laboratory import UNTRAINED, Laboratory
 from qkvtrace.studies.claims.scaling import Scaling, gradients, near_1, nearness, spread
-from qkvtrace.studies.claims.verdict import Finding, Result, judged
+from qkvtrace.studies.claims.tools.choices import choices
+from qkvtrace.studies.claims.tools.drawn import WIDTHS, draw, products
+from qkvtrace.studies.evidence.laboratory import UNTRAINED, Laboratory
+from qkvtrace.studies.evidence.verdict import Finding, Result, judged
 
 Judge = Callable[..., Result]
 ENCODER, DECODER, CROSS = SITES

@@ -9,7 +9,6 @@ from qkvtrace.corpus.prepared import Corpus
 from qkvtrace.model.transformer import Transformer
 from qkvtrace.settings import Recipe
 from qkvtrace.studies.claims import shape
-from qkvtrace.studies.claims.laboratory import Laboratory
 from qkvtrace.studies.claims.shape import (
     HEAD_WIDTHS,
     LENGTHS,
@@ -18,8 +17,9 @@ from qkvtrace.studies.claims.shape import (
     counted,
     differing,
 )
-from qkvtrace.studies.claims.variants import with_model
-from qkvtrace.studies.claims.verdict import Result, judged
+from qkvtrace.studies.claims.tools.variants import with_model
+from qkvtrace.studies.evidence.laboratory import Laboratory
+from qkvtrace.studies.evidence.verdict import Result, judged
 
 Judge = Callable[..., Result]
 

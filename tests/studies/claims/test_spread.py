@@ -13,10 +13,10 @@ from torch.nn.functional import cosine_similarity
 
 from qkvtrace.snapshots.probes import Sentence
 from qkvtrace.snapshots.sites import SITES, VECTORS, Site
-from qkvtrace.studies.claims.different_vectors import different
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory
 from qkvtrace.studies.claims.spread import Spread, angle, mixed, radius, spread
-from qkvtrace.studies.claims.verdict import Result
+from qkvtrace.studies.claims.tools.different_vectors import different
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory
+from qkvtrace.studies.evidence.verdict import Result
 
 Judge = Callable[..., Result]
 Values = Callable[[int, int, list[Sentence]], Mapping[str, Tensor]]

@@ -11,10 +11,10 @@ from torch import Tensor
 from qkvtrace.corpus.prepared import Corpus
 from qkvtrace.settings import InterventionSettings, Recipe
 from qkvtrace.snapshots.probes import Sentence, Snapshot
-from qkvtrace.studies.claims.generalisation import differences
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory, Words
 from qkvtrace.studies.claims.symmetry import Symmetry, asymmetry
-from qkvtrace.studies.claims.verdict import Finding, Result, judged
+from qkvtrace.studies.claims.tools.generalisation import differences
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Words
+from qkvtrace.studies.evidence.verdict import Finding, Result, judged
 
 Judge = Callable[..., Result]
 TAP = "encoder.layers.{}.self_attention.scores"

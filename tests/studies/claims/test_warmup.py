@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from qkvtrace.settings import Recipe
-from qkvtrace.studies.claims.laboratory import Laboratory
-from qkvtrace.studies.claims.verdict import Result, finding, judged
 from qkvtrace.studies.claims.warmup import Warmup, without_minus_with
+from qkvtrace.studies.evidence.laboratory import Laboratory
+from qkvtrace.studies.evidence.verdict import Result, finding, judged
 
 PARTS = {part.name: part for part in Warmup.parts}
 

@@ -13,9 +13,9 @@ from torch.nn.functional import cosine_similarity
 
 from qkvtrace.errors import UserError
 from qkvtrace.snapshots.probes import Sentence, Snapshot
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory
-from qkvtrace.studies.claims.verdict import Result
 from qkvtrace.studies.claims.word_order import WordOrder, alikeness, by_step, by_word, overlap
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory
+from qkvtrace.studies.evidence.verdict import Result
 
 Judge = Callable[..., Result]
 Values = Callable[[int, int, list[Sentence]], Mapping[str, Tensor]]

@@ -1,6 +1,5 @@
 """Every claim there is, in the order of the texts."""
 
-from qkvtrace.studies.claims.claim import Claim
 from qkvtrace.studies.claims.context import Context
 from qkvtrace.studies.claims.dictionary import Dictionary
 from qkvtrace.studies.claims.five_sentences import FiveSentences
@@ -14,6 +13,7 @@ from qkvtrace.studies.claims.spread import Spread
 from qkvtrace.studies.claims.symmetry import Symmetry
 from qkvtrace.studies.claims.warmup import Warmup
 from qkvtrace.studies.claims.word_order import WordOrder
+from qkvtrace.studies.evidence.claim import Claim
 
 CLAIMS: dict[str, type[Claim]] = {
     "context": Context,

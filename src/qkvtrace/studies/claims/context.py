@@ -41,10 +41,10 @@ from qkvtrace.corpus.prepared import Corpus
 from qkvtrace.corpus.vocabulary import SPECIALS
 from qkvtrace.errors import UserError
 from qkvtrace.snapshots.probes import Snapshot
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.different_vectors import different
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory, Member
-from qkvtrace.studies.claims.shared_words import ENCODER, QKV, SharedWords, deviation, gap
+from qkvtrace.studies.claims.tools.different_vectors import different
+from qkvtrace.studies.claims.tools.shared_words import ENCODER, QKV, SharedWords, deviation, gap
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Member
 
 SENTENCES = 64  # at most, of a corpus' minimal pairs
 SMALLEST = 1e-12  # distance that is not rounding's
@@ -61,7 +61,7 @@ class Context:
         "between contexts more than they do."
     )
     source: ClassVar = "the article; silhouettes: Rousseeuw 1987"
-    parts: ClassVar = (
+    parts: ClassVar[tuple[Part, ...]] = (
         Part(
             name="clusters",
             says="q, k and v of a word form clusters of their own.",

@@ -28,12 +28,12 @@ from torch import Tensor
 
 from qkvtrace.settings import InterventionSettings
 from qkvtrace.snapshots.probes import Snapshot
-from qkvtrace.studies.claims.choices import Choices, choices
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.drawn import WIDTHS, draw, products
-from qkvtrace.studies.claims.generalisation import differences
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory, Member
-from qkvtrace.studies.claims.sources import sources, texts
+from qkvtrace.studies.claims.tools.choices import Choices, choices
+from qkvtrace.studies.claims.tools.drawn import WIDTHS, draw, products
+from qkvtrace.studies.claims.tools.generalisation import differences
+from qkvtrace.studies.claims.tools.sources import sources, texts
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Member
 
 QUERIES, KEYS = 16, 16
 SHARPNESS = tuple(2**n for n in range(7))  # βg

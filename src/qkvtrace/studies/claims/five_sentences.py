@@ -21,9 +21,9 @@ from typing import ClassVar
 
 from qkvtrace.errors import UserError
 from qkvtrace.snapshots.probes import Snapshot
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory, Member
-from qkvtrace.studies.claims.shared_words import ENCODER, QKV, SharedWords, deviation, gap
+from qkvtrace.studies.claims.tools.shared_words import ENCODER, QKV, SharedWords, deviation, gap
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Member
 
 OUTPUT = "encoder.output"
 
@@ -49,7 +49,7 @@ class FiveSentences:
         "and the encoder's output scatter."
     )
     source: ClassVar = "the article"
-    parts: ClassVar = (
+    parts: ClassVar[tuple[Part, ...]] = (
         Part(
             name="alike",
             says="In the first layer q, k and v of the words in common are the same in all "

@@ -32,12 +32,12 @@ from torch import Tensor
 
 from qkvtrace.errors import UserError
 from qkvtrace.settings import Recipe
-from qkvtrace.studies.claims.choices import Choices, choices
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.generalisation import LEAST, better, differences
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory
-from qkvtrace.studies.claims.sources import texts
-from qkvtrace.studies.claims.variants import with_model
+from qkvtrace.studies.claims.tools.choices import Choices, choices
+from qkvtrace.studies.claims.tools.generalisation import LEAST, better, differences
+from qkvtrace.studies.claims.tools.sources import texts
+from qkvtrace.studies.claims.tools.variants import with_model
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory
 from qkvtrace.studies.geometry import entropy
 
 HEADS = 4

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from qkvtrace.settings import InterventionSettings
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.laboratory import Laboratory
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.laboratory import Laboratory
 
 REPLACED = {
     "uniform": "the same weight on every position",
@@ -34,7 +34,7 @@ class LearnedAttention:
         "translation breaks."
     )
     source: ClassVar = "the article"
-    parts: ClassVar = tuple(
+    parts: ClassVar[tuple[Part, ...]] = tuple(
         Part(
             name=name,
             says=f"With {weights}, translation breaks.",

@@ -20,8 +20,8 @@ from typing import ClassVar
 from qkvtrace.corpus.prepared import TokenPair
 from qkvtrace.errors import UserError
 from qkvtrace.studies.asked import some
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory, Words
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Nonsense:
         "eating apples or of reading books."
     )
     source: ClassVar = "the article"
-    parts: ClassVar = (
+    parts: ClassVar[tuple[Part, ...]] = (
         Part(
             name="known",
             says="Nonsense is translated as a sentence that the model knows.",

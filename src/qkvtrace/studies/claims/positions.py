@@ -17,10 +17,10 @@ from torch import Tensor
 
 from qkvtrace.settings import Recipe
 from qkvtrace.snapshots.probes import Snapshot
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory, Member
-from qkvtrace.studies.claims.sources import sources
-from qkvtrace.studies.claims.variants import with_model
+from qkvtrace.studies.claims.tools.sources import sources
+from qkvtrace.studies.claims.tools.variants import with_model
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Member
 
 OUTPUT = "encoder.output"
 SENTENCES = 8  # few, since their other orders are new to the corpus: each is translated by itself

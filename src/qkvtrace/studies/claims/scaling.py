@@ -14,8 +14,8 @@ trained       var is the variance of a query's scores over the keys that it may 
               over sites, layers and heads of trained models, of those that divide minus those that
               do not. `least` is ln 2: nearer to 1 by a factor of two. Control: untrained.
 near          -|ln var| of trained models that divide, by itself. `least` is -ln 2: within a factor
-              of two of 1. Control: untrained. Texts derive the 1 from random vectors, and do not say
-              that it lasts: this asks further.
+              of two of 1. Control: untrained. This asks further: texts derive the 1 from random
+              vectors, and do not say that it lasts.
 softmax       Entropy of a query's weights / ln of the positions that it may look at, from 0, one
               alone, to 1, all alike; mean over queries, sites, layers and heads of trained models,
               of those that divide minus those that do not. `least` is a tenth of the scale.
@@ -32,12 +32,12 @@ import torch
 from torch import Tensor
 
 from qkvtrace.snapshots.probes import Snapshot
-from qkvtrace.studies.claims.choices import Choices, choices
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.drawn import WIDTHS, draw, products
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory
-from qkvtrace.studies.claims.sources import texts
-from qkvtrace.studies.claims.variants import with_model
+from qkvtrace.studies.claims.tools.choices import Choices, choices
+from qkvtrace.studies.claims.tools.drawn import WIDTHS, draw, products
+from qkvtrace.studies.claims.tools.sources import texts
+from qkvtrace.studies.claims.tools.variants import with_model
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory
 from qkvtrace.studies.geometry import entropy
 
 ROOTS = torch.tensor(WIDTHS).sqrt()[:, None, None]

@@ -22,9 +22,9 @@ from qkvtrace.model.transformer import Transformer
 from qkvtrace.settings import ModelSettings, Recipe
 from qkvtrace.snapshots.recording import recording
 from qkvtrace.snapshots.sites import SITES
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.laboratory import Laboratory
-from qkvtrace.studies.claims.variants import with_model
+from qkvtrace.studies.claims.tools.variants import with_model
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.laboratory import Laboratory
 
 HEAD_WIDTHS = (2, 8, 32)
 LENGTHS = 3  # that are drawn

@@ -32,10 +32,10 @@ from torch.nn.functional import normalize
 
 from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.snapshots.sites import VECTORS, Site, site_named
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.different_vectors import different
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory, Member
-from qkvtrace.studies.claims.sources import texts
+from qkvtrace.studies.claims.tools.different_vectors import different
+from qkvtrace.studies.claims.tools.sources import texts
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Member
 
 SENTENCES = 64  # at most, of the validation split
 COMPARED = tuple(map(site_named, ("decoder_self", "encoder_self")))
@@ -54,7 +54,7 @@ class Spread:
         "inputs."
     )
     source: ClassVar = "the article"
-    parts: ClassVar = (
+    parts: ClassVar[tuple[Part, ...]] = (
         Part(
             name="distance",
             says="Vectors of the decoder's self-attention lie farther from their mean.",

@@ -26,12 +26,12 @@ from torch import Tensor
 
 from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.snapshots.sites import site_named
-from qkvtrace.studies.claims.choices import allowed_at, taps
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.generalisation import LEAST, better
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory
-from qkvtrace.studies.claims.sources import texts
-from qkvtrace.studies.claims.variants import with_model
+from qkvtrace.studies.claims.tools.choices import allowed_at, taps
+from qkvtrace.studies.claims.tools.generalisation import LEAST, better
+from qkvtrace.studies.claims.tools.sources import texts
+from qkvtrace.studies.claims.tools.variants import with_model
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory
 
 ENCODER = site_named("encoder_self")
 SCORES = "encoder.*.scores"

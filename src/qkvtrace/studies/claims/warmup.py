@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.laboratory import FIRST_STEPS, Laboratory, Member
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.laboratory import FIRST_STEPS, Laboratory, Member
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Warmup:
     title: ClassVar = "Warm-up"
     sentence: ClassVar = "Learning-rate warm-up tames the first updates."
     source: ClassVar = "shorter tutorials; Vaswani et al. 2017, section 5.3"
-    parts: ClassVar = (
+    parts: ClassVar[tuple[Part, ...]] = (
         Part(
             name="updates",
             says="Without warm-up, the largest of the first updates is more than twice as large.",

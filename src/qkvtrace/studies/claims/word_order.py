@@ -34,8 +34,8 @@ from torch import Tensor
 from qkvtrace.errors import UserError
 from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.snapshots.sites import site_named
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.laboratory import LAST, UNTRAINED, Laboratory, Member
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Member
 from qkvtrace.studies.geometry import cosines
 
 CROSS = site_named("cross")
@@ -68,7 +68,7 @@ class WordOrder:
         "for the same word wherever it stands, and so are the weights."
     )
     source: ClassVar = "the article"
-    parts: ClassVar = (
+    parts: ClassVar[tuple[Part, ...]] = (
         _alike("q", *STEP),
         _alike("k", *WORD),
         _alike("v", *WORD),

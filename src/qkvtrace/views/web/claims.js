@@ -1,6 +1,6 @@
 /* What texts claim, as a section of a page: a verdict on each claim, and every seed as a dot.
  *
- * A report is what claims/<date>_<time>/claims.json holds, see qkvtrace/studies/claims/kept.py: null
+ * A report is what claims/<date>_<time>/claims.json holds, see qkvtrace/studies/evidence/kept.py: null
  * stands for a number that is not finite.
  */
 "use strict";
@@ -8,7 +8,7 @@
 const Claims = (() => {
   const { html, svg } = Drawing;
   const NAME = "claims";
-  const FEWEST = 5; // seeds of which an interval is made
+  const FEWEST = 8; // seeds of which an interval is made
   const MARKS = { "holds": "✓", "true by construction": "≡", "does not hold": "✗", "undecided": "?" };
   const FONT = 12; // pixels of the letters in a picture
   const WIDE = 620; // pixels from which names of controls stand beside their rows
@@ -131,8 +131,7 @@ const Claims = (() => {
   /** Which controls show as much, as far as can be told: there the measure says little. */
   function asMuch({ part, values, controls }) {
     if (values.length < FEWEST) return [];
-    const exact = ({ values: other }) => other.every((value) => Math.abs(value) <= part.least);
-    const names = controls.filter((control) => (part.because === null ? !control.exceeded : exact(control)))
+    const names = controls.filter(({ exceeded }) => !exceeded)
       .map(({ name }) => `“${name}”`);
     if (!names.length) return [];
     const control = names.length === 1 ? "the control" : "the controls";

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from qkvtrace.errors import UserError
-from qkvtrace.studies.claims.claim import Claim, Measured
-from qkvtrace.studies.claims.laboratory import Laboratory
-from qkvtrace.studies.claims.verdict import Result, judged
+from qkvtrace.studies.evidence.claim import Claim, Measured
+from qkvtrace.studies.evidence.laboratory import Laboratory
+from qkvtrace.studies.evidence.verdict import Result, judged
 
 Parts = Mapping[str, Measured]
 

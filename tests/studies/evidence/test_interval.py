@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from qkvtrace.studies.claims.interval import CONFIDENCE, FEWEST, bootstrap, student_t
+from qkvtrace.studies.evidence.interval import CONFIDENCE, FEWEST, bootstrap, student_t
 
 DRAWS = 500
 BINOMIAL = 1.96 * math.sqrt(CONFIDENCE * (1 - CONFIDENCE) / DRAWS)  # 0.019

@@ -13,7 +13,7 @@ from qkvtrace.errors import UserError
 from qkvtrace.model.stored import build_model
 from qkvtrace.settings import InterventionSettings, Recipe
 from qkvtrace.snapshots.probes import Probe, observe
-from qkvtrace.studies.claims.laboratory import UNTRAINED, Laboratory, Member
+from qkvtrace.studies.evidence.laboratory import UNTRAINED, Laboratory, Member
 from qkvtrace.training.trainer import Trainer
 from qkvtrace.translation.quality import exact_match
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 from qkvtrace.errors import UserError
-from qkvtrace.studies.claims.claim import Claim, Measured, Part
-from qkvtrace.studies.claims.laboratory import Laboratory
-from qkvtrace.studies.claims.testing import verdicts
+from qkvtrace.studies.evidence.claim import Claim, Measured, Part
+from qkvtrace.studies.evidence.laboratory import Laboratory
+from qkvtrace.studies.evidence.testing import verdicts
 
 PART = Part(name="only", says="It is so.", measure="m", unit="u", least=0.0)
 

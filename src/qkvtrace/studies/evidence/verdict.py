@@ -6,16 +6,18 @@ construction` if no seed deviates by more than rounding, and else `does not hold
 hold if any part does not; else it is undecided if any part is; else it is true by construction if
 all parts are, and else it holds. Parts that ask beyond the claim are judged, but do not count.
 
-Controls do not decide: a sentence can be true of a trained model and of an untrained one. But
-where the effect is not surely larger than in a control, seed by seed, the finding says so.
+Where a seed has no number (NaN: its training diverged, or there was nothing to compare), the part
+is undecided. Controls do not decide: a sentence can be true of a trained model and of an untrained
+one. But where the effect is not surely larger than in a control, seed by seed, the finding says so;
+of an identity, where a control does not deviate, so that the measure could not have failed.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from qkvtrace.studies.claims.claim import Claim, Measured, Part
-from qkvtrace.studies.claims.interval import Interval, bootstrap
+from qkvtrace.studies.evidence.claim import Claim, Measured, Part
+from qkvtrace.studies.evidence.interval import Interval, bootstrap
 
 Verdict = Literal["holds", "does not hold", "true by construction", "undecided"]
 
@@ -27,7 +29,7 @@ class Control:
     name: str
     values: list[float]  # (N,)
     interval: Interval
-    exceeded: bool  # whether the effect is surely larger, seed by seed
+    exceeded: bool  # whether the effect is surely larger; of an identity, whether this one deviates
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def finding(part: Part, measured: Measured) -> Finding:
     effect = list(measured.effect)
     interval = bootstrap(effect)
     controls = [
-        Control(name, list(values), bootstrap(values), _exceeds(effect, values))
+        Control(name, list(values), bootstrap(values), _exceeds(part, effect, values))
         for name, values in measured.controls.items()
     ]
     return Finding(part, effect, interval, _verdict(part, effect, interval), controls)
@@ -89,14 +91,19 @@ def together(parts: Sequence[Verdict]) -> Verdict:
 
 def _verdict(part: Part, effect: Sequence[float], interval: Interval) -> Verdict:
     if part.because is not None:
-        within = all(abs(value) <= part.least for value in effect)
-        return "true by construction" if within else "does not hold"
+        return "true by construction" if _exact(part, effect) else "does not hold"
     if interval.low > part.least:
         return "holds"
     return "does not hold" if interval.high < part.least else "undecided"
 
 
-def _exceeds(effect: Sequence[float], control: Sequence[float]) -> bool:
-    """Whether the effect is surely larger than the control."""
+def _exceeds(part: Part, effect: Sequence[float], control: Sequence[float]) -> bool:
+    """What `Control.exceeded` says."""
+    if part.because is not None:
+        return not _exact(part, control)
     differences = [one - other for one, other in zip(effect, control, strict=True)]
     return bootstrap(differences).low > 0
+
+
+def _exact(part: Part, deviations: Sequence[float]) -> bool:
+    return all(abs(value) <= part.least for value in deviations)

@@ -13,9 +13,9 @@ import pytest
 from qkvtrace.errors import UserError
 from qkvtrace.runs import files
 from qkvtrace.runs.folder import Run, nested
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.kept import HeldOut, Report, about, keep, load
-from qkvtrace.studies.claims.verdict import Result, finding, together
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.kept import HeldOut, Report, about, keep, load
+from qkvtrace.studies.evidence.verdict import Result, finding, together
 from qkvtrace.training.saving import Saver
 
 PART = Part(name="apart", says="They are größer.", measure="|a − b|", unit="share", least=0.1)
@@ -49,7 +49,7 @@ def report(effect: list[float], **changed: Any) -> Report:
     return replace(made, **changed)
 
 
-EFFECT = [0.3, 0.31, 0.32, 0.33, 1 / 3]
+EFFECT = [0.3, 0.31, 0.32, 0.33, 1 / 3, 0.34, 0.35, 0.36]
 
 
 def test_a_report_comes_back_whole(tmp_path: Path) -> None:
@@ -64,15 +64,15 @@ def test_a_report_comes_back_whole(tmp_path: Path) -> None:
     apart, same = told["findings"]
     assert apart["part"]["says"] == "They are größer."
     assert apart["part"]["because"] is None
-    assert apart["values"] == [0.3, 0.31, 0.32, 0.33, 0.3333333]
+    assert apart["values"] == [0.3, 0.31, 0.32, 0.33, 0.3333333, 0.34, 0.35, 0.36]
     interval = kept.results[0].findings[0].interval
     assert apart["interval"] == {
         name: pytest.approx(getattr(interval, name), rel=1e-6) for name in ("mean", "low", "high")
     }
     (control,) = apart["controls"]
-    assert (control["name"], control["values"], control["exceeded"]) == ("untrained", [0] * 5, True)
+    assert (control["name"], control["values"], control["exceeded"]) == ("untrained", [0] * 8, True)
     assert (same["verdict"], same["part"]["because"]) == ("true by construction", "a is b")
-    assert same["values"] == [1e-7] * 5
+    assert same["values"] == [1e-7] * 8
 
 
 def test_what_is_not_finite_is_null_and_the_text_is_json(tmp_path: Path) -> None:

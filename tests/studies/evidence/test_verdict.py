@@ -7,10 +7,10 @@ from typing import ClassVar
 import pytest
 import torch
 
-from qkvtrace.studies.claims.claim import Measured, Part
-from qkvtrace.studies.claims.interval import FEWEST
-from qkvtrace.studies.claims.laboratory import Laboratory
-from qkvtrace.studies.claims.verdict import Verdict, finding, judged, together
+from qkvtrace.studies.evidence.claim import Measured, Part
+from qkvtrace.studies.evidence.interval import FEWEST
+from qkvtrace.studies.evidence.laboratory import Laboratory
+from qkvtrace.studies.evidence.verdict import Verdict, finding, judged, together
 
 N = 32
 
@@ -99,7 +99,7 @@ class Planted:
     title: ClassVar = "Planted"
     sentence: ClassVar = "It is so, and so on."
     source: ClassVar = "nowhere"
-    parts: ClassVar = (part("claimed"), part("more", beyond=True))
+    parts: ClassVar[tuple[Part, ...]] = (part("claimed"), part("more", beyond=True))
 
     def measure(self, laboratory: Laboratory) -> Mapping[str, Measured]:
         raise NotImplementedError

@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 import torch
 
-FEWEST = 5  # values of which an interval is made
+FEWEST = 8  # values of which an interval is made; of fewer it would hold the mean too rarely
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 
@@ -42,9 +42,9 @@ def bootstrap(values: Sequence[float]) -> Interval:
 
 
 def student_t(freedom: int) -> float:
-    """Where Student's t has CONFIDENCE between itself and its negative, for 4 degrees or more.
+    """Where Student's t has CONFIDENCE between itself and its negative.
 
-    Cornish and Fisher's expansion (Abramowitz and Stegun 26.7.5), right to 0.001.
+    Cornish and Fisher's expansion (Abramowitz and Stegun 26.7.5): right to 0.001 from 4 degrees on.
     """
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     terms = (

@@ -3,8 +3,8 @@
 import math
 
 from qkvtrace.settings import Recipe
-from qkvtrace.studies.claims.claim import Measured
-from qkvtrace.studies.claims.laboratory import Laboratory
+from qkvtrace.studies.evidence.claim import Measured
+from qkvtrace.studies.evidence.laboratory import Laboratory
 
 LEAST = 0.01  # one sentence in a hundred
 

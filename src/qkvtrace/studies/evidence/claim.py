@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
-from qkvtrace.studies.claims.laboratory import Laboratory
+from qkvtrace.studies.evidence.laboratory import Laboratory
 
 
 @dataclass(frozen=True, kw_only=True)

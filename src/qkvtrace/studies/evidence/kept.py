@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from qkvtrace.errors import UserError
 from qkvtrace.runs import files
 from qkvtrace.runs.folder import Run, nested
-from qkvtrace.studies.claims.verdict import Result
+from qkvtrace.studies.evidence.verdict import Result
 
 FORMAT = 1
 NAME = "claims.json"

@@ -1,0 +1,1 @@
+"""What the measures of several claims are made with."""

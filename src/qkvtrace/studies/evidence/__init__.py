@@ -1,0 +1,1 @@
+"""How a claim is tested: models of many seeds, an interval, one rule for verdicts, a report."""
