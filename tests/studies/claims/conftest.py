@@ -29,7 +29,7 @@ class PlantedMember:
     """Stands where a trained member would: what it shows and says was made up by a test."""
 
     seed: int
-    settings: Recipe
+    recipe: Recipe
     corpus: Corpus
     values: Values = lambda seed, epoch, sentences: {}
     translation: Translate = lambda seed, epoch, change, words: list(words)
@@ -73,11 +73,11 @@ class PlantedLaboratory:
     member: Callable[[int, Recipe], PlantedMember]
     seeds: list[int] = field(default_factory=lambda: list(range(SEEDS)))
 
-    def members(self, settings: Recipe) -> list[PlantedMember]:
-        return [self.member(seed, settings) for seed in self.seeds]
+    def members(self, recipe: Recipe) -> list[PlantedMember]:
+        return [self.member(seed, recipe) for seed in self.seeds]
 
-    def corpus(self, settings: Recipe) -> Corpus:
-        return self.member(self.seeds[0], settings).corpus
+    def corpus(self, recipe: Recipe) -> Corpus:
+        return self.member(self.seeds[0], recipe).corpus
 
 
 @pytest.fixture(scope="session")

@@ -104,7 +104,7 @@ def test_each_recipe_is_trained_once(recipe: Callable[..., Recipe], trained: Lab
     shared = replace(trained.base, model=replace(trained.base.model, projections="shared"))
     for wanted in (trained.base, shared, trained.base, shared):
         (member,) = laboratory.members(wanted)
-        assert member.settings == wanted
+        assert member.recipe == wanted
     assert told == [trained.base, shared]
 
 

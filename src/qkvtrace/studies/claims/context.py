@@ -112,7 +112,7 @@ class Context:
 def _numbers(
     member: Member, texts: Sequence[str], contexts: SharedWords, everywhere: SharedWords
 ) -> tuple[float, ...]:
-    layers = range(member.settings.model.layers)
+    layers = range(member.recipe.model.layers)
     taps = [ENCODER.tap(layer, vector) for layer in layers for vector in (*QKV, "x1")]
     both = trained, untrained = [member.observe(texts, taps, epoch) for epoch in (LAST, UNTRAINED)]
     generator = torch.Generator().manual_seed(member.seed)

@@ -85,7 +85,7 @@ class FiveSentences:
 def _numbers(
     member: Member, texts: Sequence[str], shared: SharedWords, in_place: SharedWords
 ) -> tuple[float, ...]:
-    layers = range(member.settings.model.layers)
+    layers = range(member.recipe.model.layers)
     taps = [ENCODER.tap(layer, vector) for layer in layers for vector in (*QKV, "x1", "x4")]
     epochs = (LAST, UNTRAINED)
     both = trained, untrained = [member.observe(texts, [*taps, OUTPUT], epoch) for epoch in epochs]

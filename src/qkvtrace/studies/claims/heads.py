@@ -113,17 +113,17 @@ class Heads:
         }
 
 
-def several(settings: Recipe) -> Recipe:
+def several(recipe: Recipe) -> Recipe:
     """With HEADS heads, or as few more than one as divide the width.
 
     Raises UserError for a width of 1.
     """
-    width = settings.model.width
+    width = recipe.model.width
     fitting = (h for h in (HEADS, *range(2, width + 1)) if width % h == 0)
     heads = next(fitting, None)
     if heads is None:
         raise UserError(f"model.width: expected room for two heads, found {width}")
-    return with_model(settings, heads=heads)
+    return with_model(recipe, heads=heads)
 
 
 def difference(layers: Sequence[Choices]) -> float:

@@ -49,10 +49,10 @@ class Positions:
         """Train with and without positions."""
         base = laboratory.base
 
-        def deviations(settings: Recipe) -> list[float]:
+        def deviations(recipe: Recipe) -> list[float]:
             return [
                 max(_measured(member, epoch) for epoch in (LAST, UNTRAINED))
-                for member in laboratory.members(settings)
+                for member in laboratory.members(recipe)
             ]
 
         without = with_model(base, positions="none")

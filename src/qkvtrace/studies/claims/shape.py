@@ -59,25 +59,25 @@ class Shape:
         return {"shape": Measured(weights, {"q": q})}
 
 
-def counted(settings: Recipe, corpus: Corpus, seed: int) -> tuple[int, int]:
+def counted(recipe: Recipe, corpus: Corpus, seed: int) -> tuple[int, int]:
     """How many shapes of weights, and of q, are others than they would be whatever the width."""
     generator = torch.Generator().manual_seed(seed)
-    longest = min(LONGEST, settings.model.max_positions)
+    longest = min(LONGEST, recipe.model.max_positions)
     lengths = torch.randint(2, longest + 1, (LENGTHS, 2), generator=generator).tolist()
     models = [
-        build(with_model(settings, width=settings.model.heads * width), corpus, seed)
+        build(with_model(recipe, width=recipe.model.heads * width), corpus, seed)
         for width in HEAD_WIDTHS
     ]
-    found = [differing(model, settings.model, *each) for model in models for each in lengths]
+    found = [differing(model, recipe.model, *each) for model in models for each in lengths]
     weights, q = (sum(each) for each in zip(*found, strict=True))
     return weights, q
 
 
-def build(settings: Recipe, corpus: Corpus, seed: int) -> Transformer:
+def build(recipe: Recipe, corpus: Corpus, seed: int) -> Transformer:
     """A new model of this seed; PyTorch's random state stays as it is."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        return build_model(settings, corpus.source, corpus.target)
+        return build_model(recipe, corpus.source, corpus.target)
 
 
 def differing(

@@ -89,7 +89,7 @@ class Spread:
 
 def _numbers(member: Member, sentences: Sequence[str]) -> tuple[tuple[float, float], ...]:
     """Distance and direction of the trained, the untrained and the shuffled."""
-    layers = range(member.settings.model.layers)
+    layers = range(member.recipe.model.layers)
     taps = [site.tap(n, vector) for site, n, vector in product(COMPARED, layers, VECTORS)]
     trained, untrained = (
         [_vectors(snapshot, layer, vector) for layer, vector in product(layers, VECTORS)]

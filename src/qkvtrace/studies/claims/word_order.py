@@ -112,7 +112,7 @@ def _check(pairs: Sequence[Pair], member: Member) -> None:
 
 def _numbers(member: Member, pairs: Sequence[Pair], names: Sequence[str]) -> list[list[float]]:
     """The number of each name: trained, untrained and shuffled."""
-    layers = range(member.settings.model.layers)
+    layers = range(member.recipe.model.layers)
     taps = [CROSS.tap(layer, name) for layer in layers for name in names]
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     places = [(texts.index(one), texts.index(other)) for one, other in pairs]

@@ -42,7 +42,7 @@ class Laboratory:
         held_out: Recipe,
         seeds: Sequence[int],
         device: torch.device,
-        progress: Progress = lambda settings, step, last_step: None,
+        progress: Progress = lambda recipe, step, last_step: None,
     ) -> None:
         """Args:
         base: what claims are tested on; they make variants of it with `dataclasses.replace`.
@@ -59,36 +59,36 @@ class Laboratory:
         self._members: dict[Recipe, list[Member]] = {}
         self._corpora: dict[Recipe, Corpus] = {}
 
-    def members(self, settings: Recipe) -> list["Member"]:
-        """The models of all seeds under these settings, in the order of the seeds."""
-        if settings not in self._members:
-            group = self._train(settings)
-            self._members[settings] = [Member(group, n) for n in range(len(self.seeds))]
-        return self._members[settings]
+    def members(self, recipe: Recipe) -> list["Member"]:
+        """The models of all seeds of a recipe, in the order of the seeds."""
+        if recipe not in self._members:
+            group = self._train(recipe)
+            self._members[recipe] = [Member(group, n) for n in range(len(self.seeds))]
+        return self._members[recipe]
 
-    def corpus(self, settings: Recipe) -> Corpus:
-        """What models of these settings learn."""
-        if settings not in self._corpora:
-            cache = Path(settings.outputs) / "prepared"
-            self._corpora[settings] = prepare(settings.data, cache)
-        return self._corpora[settings]
+    def corpus(self, recipe: Recipe) -> Corpus:
+        """What models of a recipe learn."""
+        if recipe not in self._corpora:
+            cache = Path(recipe.outputs) / "prepared"
+            self._corpora[recipe] = prepare(recipe.data, cache)
+        return self._corpora[recipe]
 
-    def _train(self, settings: Recipe) -> "Group":
-        group = Group(settings, self.corpus(settings), self.seeds)
+    def _train(self, recipe: Recipe) -> "Group":
+        group = Group(recipe, self.corpus(recipe), self.seeds)
         batches = Batches(
             group.corpus.splits["train"],
             group.corpus.source,
             group.corpus.target,
-            size=settings.training.batch_size,
+            size=recipe.training.batch_size,
             device=self.device,
         )
-        last_step, _ = last_step_and_epoch(settings.training, len(batches))
-        ensemble = Ensemble(group.build, self.seeds, settings.training, last_step, self.device)
+        last_step, _ = last_step_and_epoch(recipe.training, len(batches))
+        ensemble = Ensemble(group.build, self.seeds, recipe.training, last_step, self.device)
         group.keep(UNTRAINED, ensemble)
         before = ensemble.rows.clone()
 
         def after_step(losses: Tensor) -> None:
-            self.progress(settings, ensemble.step, last_step)
+            self.progress(recipe, ensemble.step, last_step)
             if ensemble.step <= FIRST_STEPS:
                 group.losses.append(losses.cpu())
                 moved = (ensemble.rows - before).norm(dim=1) / before.norm(dim=1)
@@ -104,8 +104,8 @@ class Laboratory:
 class Group:
     """What the members of an ensemble share, and what is kept of them."""
 
-    def __init__(self, settings: Recipe, corpus: Corpus, seeds: Sequence[int]) -> None:
-        self.settings = settings
+    def __init__(self, recipe: Recipe, corpus: Corpus, seeds: Sequence[int]) -> None:
+        self.recipe = recipe
         self.corpus = corpus
         self.seeds = seeds
         self.references = corpus.references()
@@ -117,7 +117,7 @@ class Group:
 
     def build(self) -> Transformer:
         """A new model, from PyTorch's random state."""
-        return build_model(self.settings, self.corpus.source, self.corpus.target)
+        return build_model(self.recipe, self.corpus.source, self.corpus.target)
 
     def keep(self, epoch: int, ensemble: Ensemble) -> None:
         """Copy the members as they are now."""
@@ -127,7 +127,7 @@ class Group:
     @cached_property
     def tokenizer(self) -> Tokenizer:
         """Splits sentences as the corpus was split."""
-        data = self.settings.data
+        data = self.recipe.data
         return Tokenizer(data.source_language, lowercase=data.lowercase)
 
 
@@ -148,9 +148,9 @@ class Member:
         return self.group.seeds[self.number]
 
     @property
-    def settings(self) -> Recipe:
+    def recipe(self) -> Recipe:
         """What it was trained with, but for the seed."""
-        return self.group.settings
+        return self.group.recipe
 
     @property
     def corpus(self) -> Corpus:
@@ -219,7 +219,7 @@ class Member:
         unknown = self.corpus.source.unknown(words)
         if unknown or not words:
             raise UserError(
-                f"expected words of the corpus {self.settings.data.name}, found "
+                f"expected words of the corpus {self.recipe.data.name}, found "
                 f"{', '.join(unknown) or 'none'} in “{text}”: configs/claims.yaml says which "
                 "setting names other sentences"
             )
