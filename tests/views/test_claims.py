@@ -306,6 +306,14 @@ def test_what_is_against_the_texts_and_what_is_open_are_sentences() -> None:
     assert few[0] == "Undecided: a. “They differ.”: an interval takes 8 seeds, found 1."
 
 
+def test_a_seed_without_a_number_leaves_a_part_undecided_and_is_told() -> None:
+    made = report(result("a", (PART, Measured([*around(0.4, 31), math.nan]))))
+    assert [*open_or_against(made)] == [
+        "Undecided: a. “They differ.”: some of 32 seeds have no number."
+    ]
+    assert "– (a seed has no number)" in markdown(made)
+
+
 def test_a_part_beyond_the_claim_is_marked_and_is_not_against_the_texts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -314,9 +322,9 @@ def test_a_part_beyond_the_claim_is_marked_and_is_not_against_the_texts(
     assert [*open_or_against(made)] == []
     print_report(made, FOLDER)
     assert "They differ. (beyond the claim)" in capsys.readouterr().out
-    assert [row[1] for row in cells(markdown(made))[1:]] == [
-        "Title a: same",
-        "Title a: apart (beyond the claim)",
+    assert [row[1] for row in cells(markdown(made))[2:]] == [
+        "They are one.",
+        "They differ. (beyond the claim)",
     ]
 
 
@@ -338,38 +346,28 @@ def cells(table: str) -> list[list[str]]:
 
     rows = re.findall(r"<tr>(.*?)</tr>", markdown_to_safe_html(table), re.DOTALL)
     found = [re.findall(r"<t[hd]>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
-    without = [[re.sub("</?code>", "", cell) for cell in row] for row in found]
+    without = [[re.sub("</?(code|strong)>", "", cell) for cell in row] for row in found]
     assert "<" not in "".join(cell for row in without for cell in row)
     return [[html.unescape(cell) for cell in row] for row in without]
 
 
-def test_markdown_has_a_row_a_part_and_says_what_was_tested() -> None:
+def test_markdown_has_a_row_a_claim_and_a_part_and_says_what_was_tested() -> None:
     text = markdown(of_every_kind(32))
     heading, *rows = cells(text)
     assert heading == ["", "claim", "measure", "mean [95 %]", "asked", "verdict", "seeds"]
     mean = " ".join(numbers(finding(PART, Measured(around(0.4, 32))).interval))
     drawn = picture(around(0.4, 32), 0.1)
-    assert rows[0] == [
-        "a",
-        "Title a: apart",
-        "|a − b| (share)",
-        mean,
-        "at least 0.1",
-        "holds",
-        drawn,
+    assert rows[:2] == [
+        ["a", "Title a", "", "", "", "holds", ""],
+        ["", "They differ.", "|a − b| (share)", mean, "at least 0.1", "holds", drawn],
     ]
-    assert [row[:2] for row in rows[1:]] == [
-        ["a", "Title a: better"],
-        ["b", "Title b"],
-        ["c", "Title c"],
-        ["d", "Title d"],
-    ]
-    assert [row[5] for row in rows] == [
+    assert [row[:2] for row in rows if row[0]] == [[n, f"Title {n}"] for n in "abcd"]
+    assert [row[5] for row in rows if not row[0]] == [
         "holds",
-        "holds",
-        "does not hold",
+        "holds, not above: untrained",
+        "does not hold, not above: shuffled",
         "undecided at 32 seeds",
-        "true by construction",
+        "true by construction, as exact: twin",
     ]
     for told in ("2026-12-01 09:30", "PyTorch 2.13.0", "seeds 0 to 31", "eat\\_drink\\_read"):
         assert told in text.splitlines()[0]
@@ -378,8 +376,8 @@ def test_markdown_has_a_row_a_part_and_says_what_was_tested() -> None:
 def test_markdown_shows_any_text_as_it_is() -> None:
     odd = replace(PART, measure=MARKUP, unit="a\nb")
     made = replace(result("a", (odd, Measured([0.4]))), title=MARKUP)
-    (_, row) = cells(markdown(report(made)))
-    assert row[1] == MARKUP
+    (_, whole, row) = cells(markdown(report(made)))
+    assert whole[1] == MARKUP
     assert row[2] == f"{MARKUP} (a b)"
     raw = markdown(report(made)).splitlines()[-1]
     assert not re.search(r"[~$<]", raw)  # which GitHub reads, and no backslash stops in both

@@ -24,11 +24,13 @@ class Dropouts:
     def __init__(self, model: Transformer) -> None:
         self.model = model
         self.modules = [m for m in model.modules() if isinstance(m, nn.Dropout) and m.p > 0]
+        self.p = model.settings.dropout
+        assert all(module.p == self.p for module in self.modules)
         self._next: Iterator[Tensor] = iter(())
-        self._met: list[tuple[torch.Size, float]] = []
+        self._met: list[torch.Size] = []
         for module in self.modules:
             module.register_forward_hook(self._drop)
-        self._places = cache(self._measure)
+        self._shapes = cache(self._measure)
 
     def draw(
         self, batches: Sequence[Batch], generators: Sequence[torch.Generator]
@@ -45,27 +47,31 @@ class Dropouts:
         device = batches[0].source.device
         largest = tuple(max(size) for size in zip(*sizes, strict=True))
         masks = [
-            torch.ones(len(batches), *shape, device=device) for shape, _ in self._places(*largest)
+            torch.ones(len(batches), *shape, device=device) for shape in self._shapes(*largest)
         ]
         for member, (size, generator) in enumerate(zip(sizes, generators, strict=True)):
-            for mask, (shape, p) in zip(masks, self._places(*size), strict=True):
-                drawn = torch.empty(shape, device=device).bernoulli_(1 - p, generator=generator)
-                mask[member][tuple(map(slice, shape))] = drawn.div_(1 - p)
+            shapes = self._shapes(*size)
+            counts = [shape.numel() for shape in shapes]
+            # One call for all: its numbers follow one another as those of many calls would.
+            drawn = torch.empty(sum(counts), device=device)
+            drawn.bernoulli_(1 - self.p, generator=generator).div_(1 - self.p)
+            for mask, own, shape in zip(masks, drawn.split(counts), shapes, strict=True):
+                mask[member][tuple(map(slice, shape))] = own.view(shape)
         return tuple(masks)
 
     def put(self, masks: Sequence[Tensor]) -> None:
         """Let the next forward pass drop by these masks."""
         self._next = iter(masks)
 
-    def _drop(self, module: nn.Dropout, _inputs: tuple[Tensor, ...], value: Tensor) -> Tensor:
+    def _drop(self, _dropout: nn.Dropout, _inputs: tuple[Tensor, ...], value: Tensor) -> Tensor:
         mask = next(self._next, None)
         if mask is None:
-            self._met.append((value.shape, module.p))
+            self._met.append(value.shape)
             return value
         return value * mask
 
-    def _measure(self, sentences: int, source: int, target: int) -> list[tuple[torch.Size, float]]:
-        """Each dropout's shape and p for a batch (B, S, T), as a forward pass of one meets them."""
+    def _measure(self, sentences: int, source: int, target: int) -> list[torch.Size]:
+        """Each dropout's shape for a batch (B, S, T), as a forward pass of one meets them."""
         device = next(self.model.parameters()).device
         ids = [torch.ones(sentences, n, dtype=torch.long, device=device) for n in (source, target)]
         self.put(())

@@ -152,6 +152,8 @@ def _undecided(named: str, finding: Finding, seeds: int) -> str:
     least, found = number(finding.part.least), " ".join(numbers(finding.interval))
     if seeds < FEWEST:
         return f"Undecided: {named}: an interval takes {FEWEST} seeds, found {seeds}."
+    if math.isnan(finding.interval.mean):
+        return f"Undecided: {named}: some of {_seeds(seeds)} have no number."
     return f"Undecided: {named}: {found} over {_seeds(seeds)} has {least} inside."
 
 
@@ -181,7 +183,7 @@ def picture(values: Sequence[float], least: float) -> str:
 
 
 def markdown(report: Report) -> str:
-    """A row a part, under a line on what they were tested with; for TensorBoard and for GitHub."""
+    """A row a claim, then one for each part, under a line on what they were tested with."""
     seeds = len(report.seeds)
     lines = [
         f"{_escaped(made_of(report))} {LEGEND}",
@@ -190,17 +192,17 @@ def markdown(report: Report) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for result in report.results:
+        title, verdict = _escaped(result.title), worded(result.verdict, seeds)
+        lines.append(f"| {_escaped(result.letter)} | **{title}** | | | | **{verdict}** | |")
         for finding in result.findings:
             part = finding.part
-            single = len(result.findings) == 1
-            named = result.title if single else f"{result.title}: {part.name}"
             cells = (
-                _escaped(result.letter),
-                _escaped(f"{named} ({BEYOND})" if part.beyond else named),
+                "",
+                _escaped(f"{part.says} ({BEYOND})" if part.beyond else part.says),
                 _escaped(f"{part.measure} ({part.unit})"),
                 " ".join(numbers(finding.interval)),
                 asked(finding),
-                worded(finding.verdict, seeds),
+                _escaped(", ".join([worded(finding.verdict, seeds), *_unexceeded(finding)])),
                 f"`{picture(finding.values, part.least)}`",
             )
             lines.append(f"| {' | '.join(cells)} |")
@@ -244,6 +246,8 @@ def _unexceeded(finding: Finding) -> list[str]:
 def numbers(interval: Interval) -> tuple[str, str]:
     """A mean and its interval, to three digits of the largest of them."""
     three = [interval.mean, interval.low, interval.high]
+    if math.isnan(interval.mean):
+        return "–", "(a seed has no number)"
     if not all(map(math.isfinite, three)):
         return number(interval.mean), "(too few seeds)"
     mean, low, high = _together(three)

@@ -121,6 +121,7 @@ const Claims = (() => {
       const largest = number(Math.max(...values.map(Math.abs)));
       return `Largest deviation ${largest} ${over}; rounding explains at most ${least}.`;
     }
+    if (mean === null) return `No mean ${over}: some have no number.`;
     if (values.length < FEWEST) return `Mean ${number(mean)} ${over}: an interval takes ${FEWEST}.`;
     const [middle, from, to] = together([mean, low, high]);
     const lies = { "holds": `all of it above ${least}`, "does not hold": `all of it below ${least}`,
