@@ -183,30 +183,33 @@ def picture(values: Sequence[float], least: float) -> str:
 
 
 def markdown(report: Report) -> str:
-    """A row a claim, then one for each part, under a line on what they were tested with."""
+    """A table with a row a claim and one for each part, what they were tested with, and measures.
+
+    Measures stand below: as a column they would leave no room for the others.
+    """
     seeds = len(report.seeds)
-    lines = [
-        f"{_escaped(made_of(report))} {LEGEND}",
-        "",
-        "| | claim | measure | mean [95 %] | asked | verdict | seeds |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    # A long heading makes room for the pictures, which must not be broken.
+    heading = f"{_seeds(seeds)}, from small values to large"
+    rows = [f"| | claim | mean [95 %] | asked | verdict | {heading} |", "|---|---|---|---|---|---|"]
+    measures = []
     for result in report.results:
-        title, verdict = _escaped(result.title), worded(result.verdict, seeds)
-        lines.append(f"| {_escaped(result.letter)} | **{title}** | | | | **{verdict}** | |")
+        letter, title = _escaped(result.letter), _escaped(result.title)
+        rows.append(f"| {letter} | **{title}** | | | **{worded(result.verdict, seeds)}** | |")
         for finding in result.findings:
             part = finding.part
+            says = _escaped(f"{part.says} ({BEYOND})" if part.beyond else part.says)
             cells = (
-                "",
-                _escaped(f"{part.says} ({BEYOND})" if part.beyond else part.says),
-                _escaped(f"{part.measure} ({part.unit})"),
+                says,
                 " ".join(numbers(finding.interval)),
                 asked(finding),
                 _escaped(", ".join([worded(finding.verdict, seeds), *_unexceeded(finding)])),
                 f"`{picture(finding.values, part.least)}`",
             )
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+            rows.append(f"| | {' | '.join(cells)} |")
+            measures.append(f"- {letter}. {says} {_escaped(f'{part.measure} ({part.unit})')}")
+    return "\n".join(
+        [f"{_escaped(made_of(report))} {LEGEND}", "", *rows, "", "Measures:", "", *measures]
+    )
 
 
 def write_board(folder: Path, report: Report) -> None:
