@@ -31,7 +31,7 @@ def main(config: DictConfig) -> None:
         from qkvtrace.studies.claims.catalogue import CLAIMS
         from qkvtrace.studies.evidence.kept import HeldOut, Report, keep
         from qkvtrace.studies.evidence.laboratory import Laboratory
-        from qkvtrace.studies.evidence.testing import verdicts
+        from qkvtrace.studies.evidence.testing import chunks, verdicts
         from qkvtrace.views.claims import print_report, write_board
         from qkvtrace.views.progress import EnsembleProgress
 
@@ -48,26 +48,35 @@ def main(config: DictConfig) -> None:
     base = Recipe(data=data, model=model, training=training, outputs=settings.outputs)
     held_out = replace(base, data=settings.held_out.data, training=settings.held_out.training)
 
+    corpus = prepare(base.data, Path(base.outputs) / "prepared")
+    splits = prepare(held_out.data, Path(base.outputs) / "prepared").splits
+    if splits["valid"] == splits["train"]:
+        raise UserError("held_out.data.valid: expected other pairs than training's, found the same")
+
     # The seeds, some of them at a time.
     one_thread()
     device = choose_device(settings.training.device)
-    seeds, many = list(range(settings.seeds)), settings.members
-    with EnsembleProgress([base, held_out], min(many, len(seeds))) as progress:
+    seeds = list(range(settings.seeds))
+    with EnsembleProgress([base, held_out]) as progress:
         results, failed = verdicts(
             claims,
             (
-                Laboratory(base, held_out, seeds[at : at + many], device, progress.after_step)
-                for at in range(0, len(seeds), many)
+                Laboratory(base, held_out, some, device, progress.after_step)
+                for some in chunks(seeds, settings.members)
             ),
         )
 
     # What came out.
+    for name, why in failed.items():
+        print(f"{name}: {why}", file=sys.stderr)
+    if not results:
+        raise UserError("no claim could be tested")
     report = Report(
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=versions(),
         git_revision=git_revision(),
         corpus=data.name,
-        fingerprint=prepare(data, Path(base.outputs) / "prepared").fingerprint,
+        fingerprint=corpus.fingerprint,
         model=asdict(model),
         training=asdict(training),
         held_out=HeldOut(held_out.data.name, held_out.training.epochs),
@@ -83,8 +92,6 @@ def main(config: DictConfig) -> None:
     shown.mkdir(exist_ok=True)
     files.point(shown / "claims", "../claims")
     print_report(report, str(folder))
-    for name, why in failed.items():
-        print(f"{name}: {why}", file=sys.stderr)
     if failed:
         raise UserError(f"not tested: {', '.join(failed)}")
 

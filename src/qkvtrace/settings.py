@@ -329,8 +329,8 @@ class ClaimsSettings(Recipe):
     held_out: HeldOutSettings
 
     def __post_init__(self) -> None:
-        for name in ("seeds", "members"):
-            at_least(name, getattr(self, name), 1)
+        at_least("seeds", self.seeds, 1)
+        at_least("members", self.members, 8)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,7 +72,7 @@ def test_every_claim_is_tested_and_told(done: tuple[Path, CompletedProcess[str]]
 def test_progress_names_each_ensemble(done: tuple[Path, CompletedProcess[str]]) -> None:
     _, process = done
     lines = process.stderr.splitlines()
-    assert re.fullmatch(rf"trained {FEWEST} seeds of eat_drink_read: 10 steps, [\d.]+ s", lines[0])
+    assert re.fullmatch(r"trained eat_drink_read: 10 steps, [\d.]+ s", lines[0])
     assert all(line.startswith("trained ") for line in lines)
     assert any("model.positions=none" in line for line in lines)
 
@@ -88,26 +88,15 @@ def test_two_runs_give_the_same_numbers(
     assert again == [before[result["name"]] for result in again]
 
 
-def test_members_trained_a_few_at_a_time_are_the_same_members(
-    done: tuple[Path, CompletedProcess[str]], script: Script, tmp_path: Path
-) -> None:
-    asked = ("claims=[learned_attention,symmetry]", "members=3")
-    assert script("claims", f"outputs={tmp_path}", *QUICK, *asked).returncode == 0
-    before = {result["name"]: result for result in claims_of(done[0])["results"]}
-    for result in claims_of(tmp_path)["results"]:
-        for finding, wanted in zip(
-            result["findings"], before[result["name"]]["findings"], strict=True
-        ):
-            assert finding["values"] == pytest.approx(wanted["values"], abs=1e-4)
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         ("claims=[symmetry,wings]", "claims: expected some of context, .*, found wings"),
         ("seeds=0", "seeds: expected 1 or more, found 0"),
-        ("members=0", "members: expected 1 or more, found 0"),
+        ("members=7", "members: expected 8 or more, found 7"),
         ("word_order.pears=[]", "word_order.pears: no such setting"),
+        ("data@held_out.data=eat_drink_read", "held_out.data.valid: expected other pairs"),
+        ("held_out.data.train=nowhere.tsv", "No such file or directory: data/nowhere.tsv"),
         ("held_out.data.limit=-1", "data.limit: expected 1 or more, found -1"),
         ("data@held_out.data=nowhere", "data=nowhere: no such choice; there are .*grammatical.*"),
         ("training.seed=nine", "training.seed: expected a whole number, found 'nine'"),
@@ -134,6 +123,14 @@ def test_a_claim_whose_words_are_unknown_leaves_the_others(script: Script, tmp_p
     assert [result["name"] for result in claims_of(tmp_path)["results"]] == ["shape"]
 
 
+def test_where_no_claim_can_be_tested_nothing_is_written(script: Script, tmp_path: Path) -> None:
+    asked = ("claims=[nonsense]", "nonsense.sentences=[]")
+    process = script("claims", f"outputs={tmp_path}", *QUICK, *asked)
+    assert (process.returncode, process.stdout) == (1, "")
+    assert process.stderr.splitlines()[-1] == "no claim could be tested"
+    assert not list(tmp_path.rglob("claims.json"))
+
+
 def test_models_that_diverge_are_no_evidence(script: Script, tmp_path: Path) -> None:
     rate = ("training.learning_rate=1e9", "claims=[context,spread,dictionary]")
     process = script("claims", f"outputs={tmp_path}", *QUICK, *rate)
@@ -144,4 +141,4 @@ def test_models_that_diverge_are_no_evidence(script: Script, tmp_path: Path) -> 
         for finding in result["findings"]
         if finding["part"]["name"] in ("clusters", "contexts", "same", "distance", "sharp")
     }
-    assert set(learned.values()) <= {"undecided", "does not hold"}, learned
+    assert set(learned.values()) == {"undecided"}, learned

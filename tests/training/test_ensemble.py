@@ -114,6 +114,28 @@ def test_each_member_is_what_the_ordinary_loop_trains_within_1e_5(
                 assert_close(found[name], value, rtol=0, atol=1e-5, msg=f"{seed}: {name}")
 
 
+@pytest.mark.parametrize("changed", [CHANGES["dropout"]], ids=["dropout"], indirect=True)
+def test_in_float64_the_two_differ_by_1e_10_at_most_after_many_epochs(
+    recipe: tuple[ModelSettings, TrainingSettings], build: Build, batches: Callable[..., Batches]
+) -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        ensemble = Ensemble(build, SEEDS, recipe[1], 90, CPU)
+        train(ensemble, batches(size=4))
+        torch.manual_seed(SEEDS[1])
+        trainer = Trainer(build(), recipe[1], last_step=90)
+        for epoch in range(1, 31):
+            for batch in batches(size=4).shuffled(SEEDS[1], epoch):
+                trainer.train_step(batch)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for name, value in ensemble.tensors(1).items():
+        assert value.dtype == torch.float64
+        if not is_rounding(name, trainer.model):
+            wanted = trainer.model.get_parameter(name)
+            assert_close(value, wanted.detach(), rtol=0, atol=1e-10, msg=name)
+
+
 def is_rounding(name: str, model: Transformer) -> bool:
     """Whether a parameter's gradient is rounding alone: the softmax cancels what keys share."""
     return name.endswith("key.bias") and model.settings.projections == "separate"

@@ -235,7 +235,7 @@ def asked(finding: Finding) -> str:
 
 def unexceeded(finding: Finding) -> list[str]:
     """The controls that show as much as the effect, as far as can be told."""
-    if len(finding.values) < FEWEST:
+    if len(finding.values) < FEWEST or math.isnan(finding.interval.mean):
         return []
     return [control.name for control in finding.controls if not control.exceeded]
 

@@ -59,10 +59,9 @@ class Progress:
 class EnsembleProgress:
     """Follows one ensemble after the other."""
 
-    def __init__(self, usual: Sequence[Recipe], seeds: int) -> None:
-        """usual: the recipes that others are variants of; seeds: how many are trained at once."""
+    def __init__(self, usual: Sequence[Recipe]) -> None:
+        """usual: the recipes that others are variants of."""
         self.usual = usual
-        self.seeds = seeds
         self.started = time.perf_counter()
         self.bar = None
         if sys.stderr.isatty():
@@ -102,7 +101,7 @@ class EnsembleProgress:
         changes = [
             self._changes(recipe, usual) for usual in self.usual if usual.data == recipe.data
         ]
-        return ", ".join([f"{self.seeds} seeds of {recipe.data.name}", *min(changes, key=len)])
+        return ", ".join([recipe.data.name, *min(changes, key=len)])
 
     def _changes(self, recipe: Recipe, usual: Recipe) -> list[str]:
         return [

@@ -37,11 +37,11 @@ class PlantedMember:
     updates: Tensor = field(default_factory=lambda: torch.zeros(1))
 
     def observe(
-        self, sentences: Sequence[str], patterns: Sequence[str] = (), epoch: int = LAST
+        self, sentences: Sequence[str | Words], patterns: Sequence[str] = (), epoch: int = LAST
     ) -> Snapshot:
         found = [
-            Sentence(["<sos>", *text.split(), "<eos>"], ["<sos>", *text.split()], [], None)
-            for text in sentences
+            Sentence(["<sos>", *words, "<eos>"], ["<sos>", *words], [], None)
+            for words in map(self.words, sentences)
         ]
         return Snapshot(epoch, 0, found, dict(self.values(self.seed, epoch, found)))
 
@@ -60,8 +60,8 @@ class PlantedMember:
         made = self.translate([source for source, _ in pairs], change, epoch)
         return sum(m == r for m, (_, r) in zip(made, pairs, strict=True)) / len(pairs)
 
-    def words(self, text: str) -> list[str]:
-        return text.split()
+    def words(self, sentence: str | Words) -> list[str]:
+        return sentence.split() if isinstance(sentence, str) else list(sentence)
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Claim a: clusters of q, k and v; contexts in x1."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import mean
 from typing import Any
@@ -223,7 +223,8 @@ def test_minimal_pairs_of_a_corpus(corpus: Corpus) -> None:
     valid = pairs("we eat apple", "we eat", "we eat bread", "we eat zebra", "i want to read book")
     train = pairs("we eat apple", "i want to read it", "can we", "can we read")
     found = minimal_pairs(replace(corpus, splits={"valid": valid, "train": train}))
-    assert found == ["we eat apple", "we eat bread", "i want to read book", "i want to read it"]
+    wanted = ("we eat apple", "we eat bread", "i want to read book", "i want to read it")
+    assert found == [tuple(text.split()) for text in wanted]
 
 
 @pytest.mark.parametrize(
@@ -253,15 +254,15 @@ def test_a_trained_model_is_measured_in_all_layers_and_heads(trained: Laboratory
     assert max(measured["same"].effect) < 1e-5
     assert min(measured["same"].controls["x1"]) > 0.1
     assert all(-1 <= s <= 1 for s in measured["clusters"].effect)
-    texts = minimal_pairs(members[1].corpus)
-    assert sorted(texts) == sorted(
-        " ".join(words) for words, _ in members[1].corpus.splits["valid"]
+    sentences = minimal_pairs(members[1].corpus)
+    assert sorted(sentences) == sorted(
+        tuple(words) for words, _ in members[1].corpus.splits["valid"]
     )
     for epoch, found in (
         (LAST, measured["contexts"].effect),
         (UNTRAINED, measured["contexts"].controls["untrained"]),
     ):
-        snapshot = members[1].observe(texts, [], epoch)
+        snapshot = members[1].observe(sentences, [], epoch)
         gaps = []
         for layer in range(2):
             for head in range(2):
@@ -270,15 +271,15 @@ def test_a_trained_model_is_measured_in_all_layers_and_heads(trained: Laboratory
                     values = snapshot.values[f"encoder.layers.{layer}.self_attention.{vector}"]
                     distances[vector] = mean(
                         1 - float(cosine_similarity(values[i, head, p], values[j, head, p], dim=0))
-                        for i, one in enumerate(texts)
-                        for j, other in enumerate(texts[:i])
-                        for p in differ_once(one.split(), other.split())
+                        for i, one in enumerate(sentences)
+                        for j, other in enumerate(sentences[:i])
+                        for p in differ_once(one, other)
                     )
                 gaps.append(distances.pop("x1") - max(distances.values()))
         assert found[1] == pytest.approx(mean(gaps), abs=1e-6)
 
 
-def differ_once(one: list[str], other: list[str]) -> list[int]:
+def differ_once(one: Sequence[str], other: Sequence[str]) -> list[int]:
     """The positions of shared words, if all but one are."""
     same = [p for p, (a, b) in enumerate(zip(one, other, strict=False), 1) if a == b]
     return same if len(one) == len(other) == len(same) + 1 else []

@@ -1,5 +1,6 @@
 """Claim k, where it is known what breaks."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -59,8 +60,16 @@ def test_a_model_that_breaks_with_any_change_is_not_above_its_control(
     assert not any(control.exceeded for each in result.findings for control in each.controls)
 
 
-def test_what_was_wrong_as_learned_is_not_lost(
+def test_a_model_that_got_nothing_right_says_nothing(
     judge: Judge, translator: Callable[..., Callable[..., list[str]]]
 ) -> None:
     result = judge(LearnedAttention(), translation=translator({"learned": 5, "uniform": 5}))
-    assert result.findings[0].interval.mean == 0
+    assert all(math.isnan(value) for value in result.findings[0].values)
+    assert result.verdict == "undecided"
+
+
+def test_what_is_lost_is_a_share_of_what_was_right(
+    judge: Judge, translator: Callable[..., Callable[..., list[str]]]
+) -> None:
+    result = judge(LearnedAttention(), translation=translator({"learned": 2, "uniform": 4}))
+    assert result.findings[0].interval.mean == pytest.approx(2 / 3)

@@ -89,7 +89,7 @@ def test_a_model_that_heeds_no_source_is_not_above_its_control(
 ) -> None:
     always = saying(dict.fromkeys(NEAREST, "ich essen brot"))
     _, near = judge(CLAIM, four_pairs, translation=always).findings
-    other = next(control for control in near.controls if control.name == "other sentence")
+    other = next(control for control in near.controls if control.name == "other sentences")
     assert near.interval.mean == other.interval.mean == 0.5
     assert not other.exceeded
 
@@ -117,7 +117,12 @@ def test_nearest_are_all_at_the_smallest_distance() -> None:
 
 def test_a_sentence_of_training_is_no_nonsense(judge: Judge, four_pairs: Corpus) -> None:
     with pytest.raises(UserError, match=r"nonsense.sentences: .* found i eat bread"):
-        judge(Nonsense(sentences=("i eat bread",)), four_pairs)
+        judge(Nonsense(sentences=("i eat book", "i eat bread")), four_pairs)
+
+
+def test_a_single_sentence_has_no_control(judge: Judge, four_pairs: Corpus) -> None:
+    with pytest.raises(UserError, match=r"nonsense.sentences: expected two or more, found 1"):
+        judge(Nonsense(sentences=("i eat book",)), four_pairs)
 
 
 def test_on_real_members(trained: Laboratory) -> None:
@@ -130,4 +135,4 @@ def test_on_real_members(trained: Laboratory) -> None:
 
 def test_a_word_that_the_corpus_does_not_have_is_an_error(trained: Laboratory) -> None:
     with pytest.raises(UserError, match=r"expected words .* found unicorn in .*i eat unicorn"):
-        Nonsense(sentences=("i eat unicorn",)).measure(trained)
+        Nonsense(sentences=("i eat unicorn", "we eat")).measure(trained)

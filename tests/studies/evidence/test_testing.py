@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
+import pytest
+
 from qkvtrace.errors import UserError
 from qkvtrace.studies.evidence.claim import Claim, Measured, Part
 from qkvtrace.studies.evidence.laboratory import Laboratory
-from qkvtrace.studies.evidence.testing import verdicts
+from qkvtrace.studies.evidence.testing import chunks, verdicts
 
 PART = Part(name="only", says="It is so.", measure="m", unit="u", least=0.0)
 
@@ -71,3 +73,15 @@ def test_one_laboratory_is_asked_by_all_claims_before_the_next() -> None:
     first, second = Counted(9, order), Counted(9, order)
     verdicts(named(first=first, second=second), laboratories([0], [1]))
     assert order == [[0], [0], [1], [1]]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "most", "sizes"),
+    [(32, 32, [32]), (33, 32, [16, 17]), (9, 8, [4, 5]), (1, 8, [1]), (1000, 32, None)],
+)
+def test_seeds_are_shared_out_evenly(seeds: int, most: int, sizes: list[int] | None) -> None:
+    found = chunks(range(seeds), most)
+    assert [seed for each in found for seed in each] == list(range(seeds))
+    assert max(map(len, found)) <= most
+    assert min(map(len, found)) >= min(4, seeds)
+    assert sizes is None or [*map(len, found)] == sizes

@@ -1,5 +1,6 @@
 """The rule that turns intervals into verdicts."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -61,7 +62,16 @@ def test_an_identity_is_true_if_no_seed_deviates(seeds: int) -> None:
     assert finding(identity, exact).verdict == "true by construction"
     assert finding(identity, Measured([*exact.effect, 2e-5])).verdict == "does not hold"
     assert finding(identity, Measured([*exact.effect, -2e-5])).verdict == "does not hold"
-    assert finding(identity, Measured([*exact.effect, float("nan")])).verdict == "does not hold"
+
+
+@pytest.mark.parametrize("because", [None, "algebra"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_seed_without_a_finite_number_leaves_a_part_undecided(
+    because: str | None, value: float
+) -> None:
+    found = finding(part(because=because), Measured([*noise(0.5), value]))
+    assert found.verdict == "undecided"
+    assert math.isnan(found.interval.mean)
 
 
 def test_a_control_is_exceeded_seed_by_seed() -> None:

@@ -44,7 +44,7 @@ from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.studies.claims.tools.different_vectors import different
 from qkvtrace.studies.claims.tools.shared_words import ENCODER, QKV, SharedWords, deviation, gap
 from qkvtrace.studies.evidence.claim import Measured, Part
-from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Member
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Member, Words
 
 SENTENCES = 64  # at most, of a corpus' minimal pairs
 SMALLEST = 1e-12  # distance that is not rounding's
@@ -95,10 +95,10 @@ class Context:
     def measure(self, laboratory: Laboratory) -> Mapping[str, Measured]:
         """Raises UserError if no two sentences differ in one word, or no word stands elsewhere."""
         members = laboratory.members(laboratory.base)
-        texts = list(dict.fromkeys(self.sentences or minimal_pairs(members[0].corpus)))
-        words = [members[0].words(text) for text in texts]
+        given: Sequence[str | Words] = self.sentences or minimal_pairs(members[0].corpus)
+        words = list(dict.fromkeys(tuple(members[0].words(each)) for each in given))
         contexts, everywhere = (shared(words, minimal=minimal) for minimal in (True, False))
-        rows = [_numbers(member, texts, contexts, everywhere) for member in members]
+        rows = [_numbers(member, words, contexts, everywhere) for member in members]
         clusters, unlearned, shuffled, context, unlearned_context, same, x1 = zip(
             *rows, strict=True
         )
@@ -110,11 +110,13 @@ class Context:
 
 
 def _numbers(
-    member: Member, texts: Sequence[str], contexts: SharedWords, everywhere: SharedWords
+    member: Member, sentences: Sequence[Words], contexts: SharedWords, everywhere: SharedWords
 ) -> tuple[float, ...]:
     layers = range(member.recipe.model.layers)
     taps = [ENCODER.tap(layer, vector) for layer in layers for vector in (*QKV, "x1")]
-    both = trained, untrained = [member.observe(texts, taps, epoch) for epoch in (LAST, UNTRAINED)]
+    both = trained, untrained = [
+        member.observe(sentences, taps, epoch) for epoch in (LAST, UNTRAINED)
+    ]
     generator = torch.Generator().manual_seed(member.seed)
     return (
         mean(clusters(trained, layer) for layer in layers),
@@ -129,19 +131,19 @@ def _numbers(
     )
 
 
-def minimal_pairs(corpus: Corpus) -> list[str]:
+def minimal_pairs(corpus: Corpus) -> list[tuple[str, ...]]:
     """The first sentences of a corpus that differ from another in one word.
 
     Of the validation split, then of the training split; without those that have a word which the
     corpus never learned.
     """
-    alike: dict[tuple[str | None, ...], dict[str, None]] = {}
+    alike: dict[tuple[str | None, ...], dict[tuple[str, ...], None]] = {}
     for words, _ in corpus.splits["valid"] + corpus.splits["train"]:
         if not corpus.source.unknown(words):
             for place in range(len(words)):
                 others = (*words[:place], None, *words[place + 1 :])
-                alike.setdefault(others, {})[" ".join(words)] = None
-    found = dict.fromkeys(text for texts in alike.values() if len(texts) > 1 for text in texts)
+                alike.setdefault(others, {})[tuple(words)] = None
+    found = dict.fromkeys(one for some in alike.values() if len(some) > 1 for one in some)
     return list(found)[:SENTENCES]
 
 

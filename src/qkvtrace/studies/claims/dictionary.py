@@ -31,7 +31,7 @@ from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.studies.claims.tools.choices import Choices, choices
 from qkvtrace.studies.claims.tools.drawn import WIDTHS, draw, products
 from qkvtrace.studies.claims.tools.generalisation import differences
-from qkvtrace.studies.claims.tools.sources import sources, texts
+from qkvtrace.studies.claims.tools.sources import sources
 from qkvtrace.studies.evidence.claim import Measured, Part
 from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Member
 
@@ -79,7 +79,7 @@ class Dictionary:
     def measure(self, laboratory: Laboratory) -> Mapping[str, Measured]:
         """Draw from each seed; translate and look with the members of the base."""
         corpus = laboratory.corpus(laboratory.base)
-        members, seen = laboratory.members(laboratory.base), texts(corpus)
+        members, seen = laboratory.members(laboratory.base), sources(corpus)
         limits = [excess(seed) for seed in laboratory.seeds]
         trained, untrained = (
             [sharpness(member.observe(seen, ["*.weights"], epoch)) for member in members]

@@ -23,7 +23,7 @@ from qkvtrace.errors import UserError
 from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.studies.claims.tools.shared_words import ENCODER, QKV, SharedWords, deviation, gap
 from qkvtrace.studies.evidence.claim import Measured, Part
-from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Member
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Member, Words
 
 OUTPUT = "encoder.output"
 
@@ -69,10 +69,9 @@ class FiveSentences:
     def measure(self, laboratory: Laboratory) -> Mapping[str, Measured]:
         """Raises UserError unless two sentences have a word in common at the same position."""
         members = laboratory.members(laboratory.base)
-        texts = list(dict.fromkeys(self.sentences))
-        words = [members[0].words(text) for text in texts]
+        words = list(dict.fromkeys(tuple(members[0].words(text)) for text in self.sentences))
         shared, in_place = (common(words, in_place=in_place) for in_place in (False, True))
-        rows = [_numbers(member, texts, shared, in_place) for member in members]
+        rows = [_numbers(member, words, shared, in_place) for member in members]
         alike, x1, *scatter = zip(*rows, strict=True)
         names = [part.name for part in self.parts[1:]]
         trained, untrained = scatter[: len(names)], scatter[len(names) :]
@@ -83,12 +82,14 @@ class FiveSentences:
 
 
 def _numbers(
-    member: Member, texts: Sequence[str], shared: SharedWords, in_place: SharedWords
+    member: Member, sentences: Sequence[Words], shared: SharedWords, in_place: SharedWords
 ) -> tuple[float, ...]:
     layers = range(member.recipe.model.layers)
     taps = [ENCODER.tap(layer, vector) for layer in layers for vector in (*QKV, "x1", "x4")]
     epochs = (LAST, UNTRAINED)
-    both = trained, untrained = [member.observe(texts, [*taps, OUTPUT], epoch) for epoch in epochs]
+    both = trained, untrained = [
+        member.observe(sentences, [*taps, OUTPUT], epoch) for epoch in epochs
+    ]
     return (
         max(deviation(at.values, in_place, QKV) for at in both),
         deviation(trained.values, in_place, ["x1"]),

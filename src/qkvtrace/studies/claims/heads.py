@@ -1,6 +1,6 @@
 """Claim h: what several heads look at (Vaswani et al. 2017, section 3.2.2).
 
-Four heads, or as few more than one as divide the model's width.
+The model's heads if it has several; else four, or as few more than one as divide its width.
 
 different     For one query, w_h (S) are the weights of head h = 1 ... H, H(.) entropy, and n the
               positions that it may look at. The generalised Jensen-Shannon divergence (Lin 1991)
@@ -34,7 +34,7 @@ from qkvtrace.errors import UserError
 from qkvtrace.settings import Recipe
 from qkvtrace.studies.claims.tools.choices import Choices, choices
 from qkvtrace.studies.claims.tools.generalisation import LEAST, better, differences
-from qkvtrace.studies.claims.tools.sources import texts
+from qkvtrace.studies.claims.tools.sources import sources
 from qkvtrace.studies.claims.tools.variants import with_model
 from qkvtrace.studies.evidence.claim import Measured, Part
 from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory
@@ -80,7 +80,7 @@ class Heads:
 
     def measure(self, laboratory: Laboratory) -> Mapping[str, Measured]:
         """Train with several heads, and on the held-out corpus with one, too."""
-        seen = texts(laboratory.corpus(laboratory.base))
+        seen = sources(laboratory.corpus(laboratory.base))
         members = laboratory.members(several(laboratory.base))
         trained, untrained = (
             [
@@ -114,10 +114,12 @@ class Heads:
 
 
 def several(recipe: Recipe) -> Recipe:
-    """With HEADS heads, or as few more than one as divide the width.
+    """With HEADS heads where it has one, or as few more than one as divide the width.
 
     Raises UserError for a width of 1.
     """
+    if recipe.model.heads > 1:
+        return recipe
     width = recipe.model.width
     fitting = (h for h in (HEADS, *range(2, width + 1)) if width % h == 0)
     heads = next(fitting, None)

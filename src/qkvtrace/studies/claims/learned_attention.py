@@ -1,13 +1,15 @@
 """Claim k: learned attention is needed.
 
-Measure: exact(learned) - exact(replaced), where exact is the share of the validation sentences
-that are translated as their reference, token for token, and replaced puts other weights in place of
-all that the trained model computes, at every site, layer and head. Translation "breaks" where more
-than half of the sentences are lost, which is `least`.
+Measure: (exact(learned) - exact(replaced)) / exact(learned), where exact is the share of the
+validation sentences that are translated as their reference, token for token, and replaced puts
+other weights in place of all that the trained model computes, at every site, layer and head.
+Translation "breaks" where more than half of those that were right are lost, which is `least`. A
+model that got nothing right has nothing to lose, and no number.
 
 Control: the same with hard attention, which is as rigid, but goes where the model learned to look.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -38,8 +40,8 @@ class LearnedAttention:
         Part(
             name=name,
             says=f"With {weights}, translation breaks.",
-            measure="exact(learned) - exact(replaced)",
-            unit="share of sentences",
+            measure="(exact(learned) − exact(replaced)) / exact(learned)",
+            unit="share of those right as learned",
             least=0.5,
         )
         for name, weights in REPLACED.items()
@@ -53,7 +55,7 @@ class LearnedAttention:
         def lost(kind: str) -> list[float]:
             change = InterventionSettings(attention=kind)
             return [
-                before - member.exact_match(change)
+                (before - member.exact_match(change)) / before if before else math.nan
                 for before, member in zip(learned, members, strict=True)
             ]
 

@@ -9,17 +9,17 @@ nonsense sentences, for each seed:
                there may be several at that distance, and any will do
 
 `least` is 0.5 for both: more often than not. Controls: the untrained model; and for `nearest`, the
-share if each translation went to another of the nonsense sentences, in turn: what a model would
+mean share if each translation belonged to another of the nonsense sentences: what a model would
 reach that knows sentences, and heeds its own source no more than any other.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import ClassVar
 
 from qkvtrace.corpus.prepared import TokenPair
 from qkvtrace.errors import UserError
-from qkvtrace.studies.asked import some
 from qkvtrace.studies.evidence.claim import Measured, Part
 from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Words
 
@@ -58,7 +58,12 @@ class Nonsense:
         """Translate the sentences, trained and untrained."""
         members = laboratory.members(laboratory.base)
         pairs = members[0].corpus.splits["train"]
-        sources = [members[0].words(text) for text in some("nonsense.sentences", self.sentences)]
+        sources = [members[0].words(text) for text in dict.fromkeys(self.sentences)]
+        if len(sources) < 2:
+            raise UserError(
+                f"nonsense.sentences: expected two or more, found {len(sources)}: the others are "
+                "the control of each"
+            )
         for words in sources:
             if any(words == source for source, _ in pairs):
                 raise UserError(
@@ -66,7 +71,7 @@ class Nonsense:
                     f"{' '.join(words)}"
                 )
         answers = [nearest(words, pairs) for words in sources]
-        others = [*answers[1:], answers[0]]
+        others = [[*answers[at:], *answers[:at]] for at in range(1, len(answers))]
         everything = [[target for _, target in pairs]] * len(sources)
         trained, untrained = (
             [member.translate(sources, epoch=epoch) for member in members]
@@ -84,7 +89,12 @@ class Nonsense:
             ),
             "nearest": Measured(
                 among(trained, answers),
-                {"untrained": among(untrained, answers), "other sentence": among(trained, others)},
+                {
+                    "untrained": among(untrained, answers),
+                    "other sentences": [
+                        fmean(share(each, other) for other in others) for each in trained
+                    ],
+                },
             ),
         }
 

@@ -56,7 +56,10 @@ class Positions:
             ]
 
         without = with_model(base, positions="none")
-        return {"equivariant": Measured(deviations(without), {"with positions": deviations(base)})}
+        with_them = with_model(base, positions="learned") if base == without else base
+        return {
+            "equivariant": Measured(deviations(without), {"with positions": deviations(with_them)})
+        }
 
 
 def deviation(snapshot: Snapshot, orders: Sequence[Tensor]) -> float:
@@ -80,5 +83,4 @@ def _measured(member: Member, epoch: int) -> float:
     words = sources(member.corpus, SENTENCES)
     orders = [torch.randperm(len(each), generator=generator) for each in words]
     again = [[each[i] for i in order] for each, order in zip(words, orders, strict=True)]
-    seen = [" ".join(each) for each in (*words, *again)]
-    return deviation(member.observe(seen, [OUTPUT], epoch), orders)
+    return deviation(member.observe([*words, *again], [OUTPUT], epoch), orders)

@@ -34,7 +34,7 @@ from torch import Tensor
 from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.studies.claims.tools.choices import Choices, choices
 from qkvtrace.studies.claims.tools.drawn import WIDTHS, draw, products
-from qkvtrace.studies.claims.tools.sources import texts
+from qkvtrace.studies.claims.tools.sources import sources
 from qkvtrace.studies.claims.tools.variants import with_model
 from qkvtrace.studies.evidence.claim import Measured, Part
 from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory
@@ -155,7 +155,7 @@ def _compared(laboratory: Laboratory, epoch: int) -> list[list[float]]:
     The first and the last are differences to models that do not divide.
     """
     base = laboratory.base
-    seen = texts(laboratory.corpus(base))
+    seen = sources(laboratory.corpus(base))
 
     def found(scaled: bool) -> Tensor:
         members = laboratory.members(with_model(base, scaled_scores=scaled))

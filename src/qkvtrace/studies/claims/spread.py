@@ -33,9 +33,9 @@ from torch.nn.functional import normalize
 from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.snapshots.sites import VECTORS, Site, site_named
 from qkvtrace.studies.claims.tools.different_vectors import different
-from qkvtrace.studies.claims.tools.sources import texts
+from qkvtrace.studies.claims.tools.sources import sources
 from qkvtrace.studies.evidence.claim import Measured, Part
-from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Member
+from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory, Member, Words
 
 SENTENCES = 64  # at most, of the validation split
 COMPARED = tuple(map(site_named, ("decoder_self", "encoder_self")))
@@ -76,7 +76,7 @@ class Spread:
     def measure(self, laboratory: Laboratory) -> Mapping[str, Measured]:
         """Raises UserError where no sentence's words are all known."""
         members = laboratory.members(laboratory.base)
-        sentences = texts(members[0].corpus, SENTENCES)
+        sentences = sources(members[0].corpus, SENTENCES)
         rows = [_numbers(member, sentences) for member in members]
         trained, untrained, shuffled = (zip(*each, strict=True) for each in zip(*rows, strict=True))
         return {
@@ -87,7 +87,7 @@ class Spread:
         }
 
 
-def _numbers(member: Member, sentences: Sequence[str]) -> tuple[tuple[float, float], ...]:
+def _numbers(member: Member, sentences: Sequence[Words]) -> tuple[tuple[float, float], ...]:
     """Distance and direction of the trained, the untrained and the shuffled."""
     layers = range(member.recipe.model.layers)
     taps = [site.tap(n, vector) for site, n, vector in product(COMPARED, layers, VECTORS)]

@@ -28,7 +28,7 @@ from qkvtrace.snapshots.probes import Snapshot
 from qkvtrace.snapshots.sites import site_named
 from qkvtrace.studies.claims.tools.choices import allowed_at, taps
 from qkvtrace.studies.claims.tools.generalisation import LEAST, better
-from qkvtrace.studies.claims.tools.sources import texts
+from qkvtrace.studies.claims.tools.sources import sources
 from qkvtrace.studies.claims.tools.variants import with_model
 from qkvtrace.studies.evidence.claim import Measured, Part
 from qkvtrace.studies.evidence.laboratory import LAST, UNTRAINED, Laboratory
@@ -76,7 +76,7 @@ class Symmetry:
     def measure(self, laboratory: Laboratory) -> Mapping[str, Measured]:
         """Train with separate and with shared projections, on both corpora."""
         base, held_out = laboratory.base, laboratory.held_out
-        seen = texts(laboratory.corpus(base))
+        seen = sources(laboratory.corpus(base))
 
         def asymmetries(projections: str, epoch: int) -> list[Tensor]:
             settings = with_model(base, projections=projections)

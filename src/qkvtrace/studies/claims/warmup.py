@@ -14,7 +14,6 @@ Transformer Architecture", Xiong et al. 2020: post-norm Transformers need it). C
 between the next seed and this one, both with warm-up, which is what chance does.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -61,9 +60,10 @@ class Warmup:
         """Compare each seed with itself, and with the next."""
         base = laboratory.base
         warm_up = base.training.warmup_steps or FIRST_STEPS
+        none = 1 if base.training.schedule == "inverse_sqrt" else 0  # which is 1 / sqrt(0) at 0
         tamed, untamed = (
             laboratory.members(replace(base, training=replace(base.training, warmup_steps=steps)))
-            for steps in (warm_up, 0)
+            for steps in (warm_up, none)
         )
         return {
             name: without_minus_with(
@@ -75,7 +75,7 @@ class Warmup:
 
 def largest_update(member: Member) -> float:
     """log2 of how far the largest of the first steps moves the parameters, by their length."""
-    return math.log2(member.updates.max().item())
+    return member.updates.double().max().log2().item()
 
 
 def highest_loss(member: Member) -> float:
@@ -92,7 +92,10 @@ MEASURES = {"updates": largest_update, "loss": highest_loss, "quality": wrong}
 
 
 def without_minus_with(tamed: Sequence[float], untamed: Sequence[float]) -> Measured:
-    """The effect on each seed, and as control the next seed's number minus this one's."""
+    """The effect on each seed, and as control the next seed's number minus this one's.
+
+    That control's mean is 0 by algebra; its spread is what chance does.
+    """
     following = [*tamed[1:], tamed[0]]
     return Measured(
         [other - own for own, other in zip(tamed, untamed, strict=True)],

@@ -39,7 +39,7 @@ class Claim(Protocol):
     Its module's docstring defines the measure of each part in one formula.
     """
 
-    letter: ClassVar[str]  # of EXPERIMENTS' list, by which the README's table is ordered
+    letter: ClassVar[str]  # by which claims are ordered, a to m
     title: ClassVar[str]
     sentence: ClassVar[str]  # the claim, as texts make it
     source: ClassVar[str]  # which texts

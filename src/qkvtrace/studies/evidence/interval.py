@@ -28,8 +28,11 @@ def bootstrap(values: Sequence[float]) -> Interval:
     1979), expanded as Hesterberg (2015, "What Teachers Should Know About the Bootstrap") does: the
     plain ones are too narrow where N is small, since t's distribution is wider than the normal one
     and by sqrt((N - 1) / N). Of fewer than FEWEST values nothing is said: the interval is infinite.
+    Of values that are not all finite there is no mean either: NaN.
     """
     sample = torch.tensor(values, dtype=torch.float64)
+    if not sample.isfinite().all():
+        return Interval(math.nan, math.nan, math.nan)
     n, mean = len(sample), sample.mean().item()
     if n < FEWEST:
         return Interval(mean, -math.inf, math.inf)

@@ -140,7 +140,7 @@ class Member:
     def __init__(self, group: Group, number: int) -> None:
         self.group = group
         self.number = number
-        self._probes: dict[str, Probe] = {}
+        self._probes: dict[tuple[str, ...], Probe] = {}
 
     @property
     def seed(self) -> int:
@@ -174,15 +174,15 @@ class Member:
         return self.group.model
 
     def observe(
-        self, sentences: Sequence[str], patterns: Sequence[str] = (), epoch: int = LAST
+        self, sentences: Sequence[str | Words], patterns: Sequence[str] = (), epoch: int = LAST
     ) -> Snapshot:
         """What passes the taps matching `patterns` (all) for some sentences.
 
         The decoder is given the corpus' translation of a sentence, or else the one that this
-        member makes when it is trained: the same tokens at both epochs. Raises UserError for a
-        word that the corpus does not have.
+        member makes when it is trained: the same tokens at both epochs. Raises UserError as `words`
+        does.
         """
-        probes = [self._probe(text) for text in sentences]
+        probes = [self._probe(self.words(each)) for each in sentences]
         source, target = self.corpus.source, self.corpus.target
         return observe(self.model(epoch), probes, source, target, epoch, 0, *patterns)
 
@@ -213,24 +213,34 @@ class Member:
         made = self.translate(sources, change, epoch)
         return sum(m == r for m, r in zip(made, references, strict=True)) / len(made)
 
-    def words(self, text: str) -> list[str]:
-        """A sentence's source tokens; raises UserError for one that the corpus does not have."""
-        words = self.group.tokenizer(text)
+    def words(self, sentence: str | Words) -> list[str]:
+        """A sentence's source tokens.
+
+        Raises UserError for words that the corpus does not have, and for more than the model has
+        positions for.
+        """
+        words = self.group.tokenizer(sentence) if isinstance(sentence, str) else list(sentence)
         unknown = self.corpus.source.unknown(words)
         if unknown or not words:
             raise UserError(
                 f"expected words of the corpus {self.recipe.data.name}, found "
-                f"{', '.join(unknown) or 'none'} in “{text}”: configs/claims.yaml says which "
-                "setting names other sentences"
+                f"{', '.join(unknown) or 'none'} in “{' '.join(words)}”: configs/claims.yaml says "
+                "which setting names other sentences"
+            )
+        limit = self.group.model.max_positions
+        if limit is not None and len(words) + 2 > limit:
+            raise UserError(
+                f"expected at most {limit - 2} tokens, which the model's {limit} positions hold, "
+                f"found {len(words)}: “{' '.join(words)}”"
             )
         return words
 
-    def _probe(self, text: str) -> Probe:
-        if text not in self._probes:
-            words = self.words(text)
-            reference = self.group.references.get(tuple(words))
+    def _probe(self, words: list[str]) -> Probe:
+        key = tuple(words)
+        if key not in self._probes:
+            reference = self.group.references.get(key)
             if reference is None:
                 limit = self.group.model.max_positions
                 reference = self.translate([words])[0][: None if limit is None else limit - 1]
-            self._probes[text] = Probe(words, reference)
-        return self._probes[text]
+            self._probes[key] = Probe(words, reference)
+        return self._probes[key]

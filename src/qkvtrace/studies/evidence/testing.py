@@ -1,5 +1,6 @@
 """Testing claims: measured in one laboratory after the other, judged over all seeds together."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from qkvtrace.errors import UserError
@@ -33,6 +34,13 @@ def verdicts(
         if name not in failed
     ]
     return results, failed
+
+
+def chunks(seeds: Sequence[int], most: int) -> list[Sequence[int]]:
+    """At most so many together, and groups as equal as can be: some controls compare neighbours."""
+    count = -(-len(seeds) // most)
+    ends = [len(seeds) * number // count for number in range(count + 1)]
+    return [seeds[start:end] for start, end in itertools.pairwise(ends)]
 
 
 def joined(chunks: Sequence[Parts]) -> dict[str, Measured]:

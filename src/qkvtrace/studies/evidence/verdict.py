@@ -6,12 +6,13 @@ construction` if no seed deviates by more than rounding, and else `does not hold
 hold if any part does not; else it is undecided if any part is; else it is true by construction if
 all parts are, and else it holds. Parts that ask beyond the claim are judged, but do not count.
 
-Where a seed has no number (NaN: its training diverged, or there was nothing to compare), the part
+Where a seed has no finite number (its training diverged, or there was nothing to compare), the part
 is undecided. Controls do not decide: a sentence can be true of a trained model and of an untrained
 one. But where the effect is not surely larger than in a control, seed by seed, the finding says so;
 of an identity, where a control does not deviate, so that the measure could not have failed.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -90,6 +91,8 @@ def together(parts: Sequence[Verdict]) -> Verdict:
 
 
 def _verdict(part: Part, effect: Sequence[float], interval: Interval) -> Verdict:
+    if not all(map(math.isfinite, effect)):
+        return "undecided"
     if part.because is not None:
         return "true by construction" if _exact(part, effect) else "does not hold"
     if interval.low > part.least:

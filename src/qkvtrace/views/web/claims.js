@@ -130,8 +130,8 @@ const Claims = (() => {
   }
 
   /** Which controls show as much, as far as can be told: there the measure says little. */
-  function asMuch({ part, values, controls }) {
-    if (values.length < FEWEST) return [];
+  function asMuch({ part, values, controls, interval }) {
+    if (values.length < FEWEST || interval.mean === null) return [];
     const names = controls.filter(({ exceeded }) => !exceeded)
       .map(({ name }) => `“${name}”`);
     if (!names.length) return [];

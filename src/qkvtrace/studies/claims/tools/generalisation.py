@@ -13,8 +13,9 @@ def better(laboratory: Laboratory, one: Recipe, other: Recipe) -> Measured:
     """Exact match of `one` minus that of `other` on the validation pairs, seed by seed.
 
     Where all models get everything right, or nothing, they cannot be told apart: NaN. Controls:
-    `one` with another seed in the place of `other`, which is what chance alone gives; and the same
-    difference on the training pairs, which is of learning, not of generalising.
+    `one` with another seed in the place of `other`, whose spread is what chance alone gives (its
+    mean is 0 by algebra); and the same difference on the training pairs, which is of learning, not
+    of generalising.
     """
     ones, others = (_exact_matches(laboratory, recipe, "valid") for recipe in (one, other))
     learned = [_exact_matches(laboratory, recipe, "train") for recipe in (one, other)]

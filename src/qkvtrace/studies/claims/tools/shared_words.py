@@ -57,4 +57,5 @@ def gap(values: Mapping[str, Tensor], shared: SharedWords, layer: int, tap: str)
 
 def deviation(values: Mapping[str, Tensor], shared: SharedWords, vectors: Iterable[str]) -> float:
     """The largest deviation of some kinds of vectors in the encoder's first layer."""
-    return max(shared.deviation(values[ENCODER.tap(0, vector)]) for vector in vectors)
+    found = [shared.deviation(values[ENCODER.tap(0, vector)]) for vector in vectors]
+    return float(torch.tensor(found, dtype=torch.float64).max())  # which keeps a NaN

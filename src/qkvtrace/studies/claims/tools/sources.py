@@ -18,8 +18,3 @@ def sources(corpus: Corpus, count: int = COUNT) -> list[list[str]]:
     if not found:
         raise UserError("data.valid: expected a sentence whose words are all known, found none")
     return found
-
-
-def texts(corpus: Corpus, count: int = COUNT) -> list[str]:
-    """The same, as text."""
-    return [" ".join(words) for words in sources(corpus, count)]
