@@ -80,6 +80,7 @@ def main(config: DictConfig) -> None:
         model=asdict(model),
         training=asdict(training),
         held_out=HeldOut(held_out.data.name, held_out.training.epochs),
+        asked=plain(config),
         seeds=seeds,
         epochs=training.epochs,
         seconds=time.perf_counter() - started,

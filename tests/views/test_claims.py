@@ -63,6 +63,7 @@ def report(*results: Result) -> Report:
         model={},
         training={},
         held_out=HeldOut("grammatical", 1),
+        asked={"seeds": 32},
         seeds=list(range(seeds)),
         epochs=30,
         seconds=61.7,

@@ -41,6 +41,7 @@ def report(effect: list[float], **changed: Any) -> Report:
         model={"layers": 2, "norm": "post"},
         training={"betas": [0.9, 0.98], "steps": None, "seed": 0},
         held_out=HeldOut("grammatical", 6),
+        asked={"seeds": 32},
         seeds=list(range(len(effect))),
         epochs=30,
         seconds=1.5,
@@ -178,6 +179,21 @@ def test_a_run_is_spoken_of_by_the_newest_report_on_models_like_its_own(
     assert found is not None
     assert found["corpus"] == "day 3"
     assert unreadable == []
+
+
+def test_a_later_report_on_fewer_claims_does_not_hide_one_on_more(
+    tmp_path: Path, run: Run, like: Callable[..., Report]
+) -> None:
+    both = [result(EFFECT), result(EFFECT)]
+    keep(tmp_path / "claims" / "2026-12-01", like(corpus="both", results=both))
+    keep(tmp_path / "claims" / "2026-12-02" / "0", like(corpus="one of a sweep"))
+    found, _ = about(run)
+    assert found is not None
+    assert found["corpus"] == "both"
+    (tmp_path / "claims" / "2026-12-01" / "claims.json").unlink()
+    found, _ = about(run)
+    assert found is not None
+    assert found["corpus"] == "one of a sweep"
 
 
 @pytest.mark.parametrize(

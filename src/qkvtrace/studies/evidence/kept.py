@@ -37,6 +37,7 @@ class Report:
     model: dict[str, Any]  # settings, as are `training`'s
     training: dict[str, Any]
     held_out: HeldOut
+    asked: dict[str, Any]  # the whole configuration, with the claims' own settings
     seeds: list[int]
     epochs: int  # of each training
     seconds: float  # that all of it took
@@ -68,7 +69,9 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def about(run: Run) -> tuple[dict[str, Any] | None, list[str]]:
-    """The newest report on models like a run's, if there is one; and why others cannot be read.
+    """The report on models like a run's, if there is one; and why others cannot be read.
+
+    Of several, the newest of those that have the most claims.
 
     Like the run's is a model with its settings, of whatever seed, trained as it was on its corpus.
     Looked for are reports in the outputs folder that the run lies in: settings and links that lead
@@ -79,8 +82,9 @@ def about(run: Run) -> tuple[dict[str, Any] | None, list[str]]:
     unreadable: list[str] = []
     if outputs not in run.folder.resolve().parents:
         return None, unreadable
+    found: list[dict[str, Any]] = []
     wanted = _kind(files.read_json(run.manifest)["corpus"], _plain(nested(settings)))
-    for path in sorted(outputs.glob(f"claims/*/{NAME}"), reverse=True):
+    for path in sorted(outputs.glob(f"claims/**/{NAME}"), reverse=True):
         if not path.resolve().is_relative_to(outputs):
             continue
         try:
@@ -89,8 +93,8 @@ def about(run: Run) -> tuple[dict[str, Any] | None, list[str]]:
             unreadable.append(f"without these claims: {error}")
             continue
         if _kind(report["fingerprint"], report) == wanted:
-            return report, unreadable
-    return None, unreadable
+            found.append(report)
+    return max(found, key=lambda report: len(report["results"]), default=None), unreadable
 
 
 def _kind(fingerprint: str, settings: dict[str, Any]) -> tuple[Any, ...]:
