@@ -288,7 +288,7 @@ def test_a_dot_says_its_seed_and_its_value(opened: Callable[..., Page]) -> None:
     expect(card).to_have_text("seed 7: 0.589")
     control = min(dots(picture)[2])
     page.mouse.move(box["x"] + control[0], box["y"] + control[1])
-    expect(card).to_have_text(f"{LONG}, seed 11: −0.063")
+    expect(card).to_have_text(f"{LONG}, seed 14: −0.0672")
     page.mouse.move(box["x"] + largest[0], box["y"] + 2)
     expect(card).to_be_hidden()
 
