@@ -98,7 +98,7 @@ def test_a_missing_configuration_is_an_error(tmp_path: Path) -> None:
 def test_the_stored_configuration_is_plain_yaml(tmp_path: Path, settings: Settings) -> None:
     run = Run.create(tmp_path, settings, {})
     config = yaml.safe_load(run.settings_file.read_text(encoding="utf-8"))
-    assert list(config) == ["data", "model", "training", "snapshots", "outputs", "resume"]
+    assert list(config) == ["data", "model", "training", "outputs", "snapshots", "resume"]
     assert config["training"]["betas"] == [0.9, 0.98]
     assert config["data"]["probes"] == ["für uns", "yes", "1", ""]
 
